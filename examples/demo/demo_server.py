@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import tracker
+from demo import commands
 
 HERE = Path(__file__).resolve().parent
 TRACKER = [sys.executable, "-m", "tracker"]
@@ -156,7 +157,7 @@ def main() -> int:
             good = compare(connection)
             print("\n== " + ("nothing differs" if good else "SERVER AND LOCAL STORE DIFFER"))
             print(f"   in the browser (once, within 10 minutes): {link(store)}")
-            print(f"   another link: {' '.join(TRACKER)} ui --link --dir {store}", flush=True)
+            print(f"   another link: {commands()[1]} -m tracker ui --link --dir {store}", flush=True)
             if sys.stdin.isatty():
                 print("   the server runs until Ctrl-C", flush=True)
                 server.wait()

@@ -22,7 +22,7 @@ def make_images(count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     patterns = torch.rand(10, 784, generator=torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(10, (count,), generator=generator)
-    return patterns[labels] + torch.randn(count, 784, generator=generator), labels
+    return patterns[labels] + 2 * torch.randn(count, 784, generator=generator), labels
 
 
 def test(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:

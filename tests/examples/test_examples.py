@@ -7,6 +7,7 @@ Method: each in an empty folder with a store of its own; the store is read back.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import urllib.request
@@ -178,3 +179,11 @@ def test_a_script_of_swanlab_records_its_run(tmp_path: Path) -> None:
     assert (run.project, run.name, run.config) == ("Launch-Example", "first", {"lr": 0.1})
     assert run.history("loss").steps.size == 1000
     assert [row.text for row in run.texts("note")] == ["converged"]
+
+
+def test_the_commands_of_the_readme_show_a_run_in_the_browser(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```\n(pip install .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    install, example, ui = [line.partition("#")[0].strip() for line in block.splitlines()]
+    assert install == "pip install -v '.[server]'"  # tests/install: the console of an installation
+    run_example(example.removeprefix("python examples/"), tmp_path)
+    assert b'src="./assets/index-' in page_of(f"{sys.executable} -m {ui} --dir store", tmp_path)

@@ -154,6 +154,15 @@ def test_the_page_of_the_console_holds_no_data_and_says_how_it_is_built(server: 
     assert answer.headers["content-type"].startswith("text/html")
 
 
+def test_a_link_of_a_running_server_opens_it_once(server: Server) -> None:
+    line = command("ui", "--link", "--dir", str(server.store)).stderr
+    assert line.startswith(f"tracker: http://127.0.0.1:{server.port}/#code=")
+    login = {"code": line.strip().split("/#code=")[1]}
+    answers = [server.request("POST", "login", login, token="", headers={"X-Tracker": "1"}) for _ in range(2)]
+    assert answers[0].ok() == {"scopes": ["read"], "project": None}
+    assert answers[1].status == 401
+
+
 def test_ui_without_a_built_console_says_in_one_line_how_to_get_it(tmp_path: Path) -> None:
     installed = Path(tracker.__file__).parent
     server = tmp_path / "tracker" / "server"
