@@ -3,11 +3,15 @@
 PY := .venv/bin/python
 TEST := $(PY) tools/test.py
 
-.PHONY: demo package test deps build unit integration fault python console bench tidy format wheel soak test-torch \
-  test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
+.PHONY: demo demo-server package test deps build unit integration fault python console bench tidy format wheel soak \
+  test-torch test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
 demo: package                  ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
-package:                       ; @tools/setup.sh --demo && $(TEST) package
+demo-server: package
+	@tools/torch-env.sh
+	@PYTHONPATH=$(CURDIR)/build/python .venv-torch/bin/python examples/demo/demo_server.py
+# Where npm's registry cannot be reached the demos go on without the web console.
+package:                       ; @tools/setup.sh --demo && { $(PY) tools/console.py || true; } && $(TEST) package
 test: deps                     ; @$(TEST)
 deps:                          ; @tools/setup.sh
 build: deps                    ; @$(TEST) everything

@@ -29,7 +29,6 @@ def run(*command: str) -> None:
 
 
 def main() -> int:
-    run(sys.executable, "tools/console.py")
     shutil.rmtree(RAW, ignore_errors=True)
     DIST.mkdir(exist_ok=True)
     for old in DIST.glob("*.whl"):

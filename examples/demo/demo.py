@@ -98,6 +98,7 @@ def look_further(name_of_run: str) -> None:
     print(f"\n== look further: the run is in the store {folder}, which these find from this folder")
     for command, what in lines:
         print(f"   # {what}\n   {command}")
+    print(f"\n== see it in the browser:\n   {python} -m tracker ui --dir {folder}")
 
 
 def commands() -> tuple[str, str]:

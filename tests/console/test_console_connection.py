@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tracker
 from browser_tab import Tab
+from commands import command
 from http_server import Server
 from playwright.sync_api import Browser, expect
 
@@ -66,3 +67,20 @@ def test_names_and_values_of_a_hostile_run_are_text(browser: Browser, tabs: list
         page.reload()  # every address can be opened by itself
         expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
         assert page.url == address
+
+
+def test_ui_opens_with_a_code_that_works_once(built_console: Path, tmp_path: Path) -> None:
+    record(tmp_path / "store", "otter")
+    with Server(tmp_path / "store", ("--no-browser",), "ui") as ui:
+        one = ui.line.split("/#code=")[1]
+        done = command("ui", "--link", "--dir", str(ui.store))
+        assert done.stderr.startswith(f"tracker: http://127.0.0.1:{ui.port}/#code=")
+        other = done.stderr.strip().split("/#code=")[1]
+        marked = {"X-Tracker": "1"}
+        for secret in (one, other):
+            answer = ui.request("POST", "login", {"code": secret}, headers=marked)
+            assert answer.ok() == {"scopes": ["read"], "project": None}
+            held = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
+            assert ui.request("GET", "projects", headers=held).ok()["projects"][0]["project"] == "../a?b#c%2F"
+            assert ui.request("POST", "login", {"code": secret}, headers=marked).status == 401
+        assert ui.end() == (0, "")

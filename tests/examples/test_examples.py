@@ -7,8 +7,10 @@ Method: each in an empty folder with a store of its own; the store is read back.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,23 @@ def run_example(path: str, folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, f"{path} returned {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def page_of(command: str, folder: Path) -> bytes:
+    """The page at the address that `tracker ui` prints, which opens a browser that does nothing."""
+    subprocess.run([sys.executable, str(ROOT / "tools" / "console.py")], check=True)
+    environment = {**os.environ, "BROWSER": "true"}
+    ui = subprocess.Popen(
+        f"exec env {command.strip()}", shell=True, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    with ui:
+        assert ui.stderr is not None
+        line = ui.stderr.readline()
+        try:
+            with urllib.request.urlopen(line.removeprefix("tracker: ").partition("/#code=")[0], timeout=60) as page:
+                return bytes(page.read())
+        finally:
+            ui.terminate()
 
 
 def test_quickstart_prints_the_last_loss_it_logged(tmp_path: Path) -> None:
@@ -128,7 +147,8 @@ def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     for section in ("Environment", "Metrics", "Artifacts", "System", "Output", "Account", "Writers", "look further"):
         assert section in output
     # What it proposes at its end works as it stands, in the folder where it was called.
-    proposed = [line for line in output.partition("look further")[2].splitlines()[1:] if not line.startswith("   #")]
+    looks, _, browser = output.partition("look further")[2].partition("\n\n== see it in the browser:\n")
+    proposed = [line for line in looks.splitlines()[1:] if not line.startswith("   #")]
     assert len(proposed) == 6
     for line in proposed:
         environment = {**os.environ, "TRACKER_DIR": str(tmp_path / "store")}
@@ -137,6 +157,7 @@ def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, (line, done.stderr)
         assert done.stdout.strip(), line
+    assert b'src="./assets/index-' in page_of(browser, tmp_path)
     (run,) = tracker.runs(project="digits", dir=str(tmp_path / "store"))
     assert run.state == "finished"
     assert len(run.writers) == 2
@@ -158,3 +179,11 @@ def test_a_script_of_swanlab_records_its_run(tmp_path: Path) -> None:
     assert (run.project, run.name, run.config) == ("Launch-Example", "first", {"lr": 0.1})
     assert run.history("loss").steps.size == 1000
     assert [row.text for row in run.texts("note")] == ["converged"]
+
+
+def test_the_commands_of_the_readme_show_a_run_in_the_browser(tmp_path: Path) -> None:
+    (block,) = re.findall(r"^```\n(pip install .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    install, example, ui = [line.partition("#")[0].strip() for line in block.splitlines()]
+    assert install == "pip install -v '.[server]'"  # tests/install: the console of an installation
+    run_example(example.removeprefix("python examples/"), tmp_path)
+    assert b'src="./assets/index-' in page_of(f"{sys.executable} -m {ui} --dir store", tmp_path)

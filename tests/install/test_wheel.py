@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+import sysconfig
+import urllib.request
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +61,16 @@ def environment(run: Run, wheel: Path, tmp_path_factory: pytest.TempPathFactory)
     return python
 
 
+# The extra `server` comes from the environment of these tests; the package is that of the wheel.
+SHOW_UI = """
+import sys
+import tracker
+sys.path.append({packages!r})
+from tracker._cli import main
+main()
+"""
+
+
 def record(run: Run, command: list[str | Path], tmp_path: Path) -> dict[str, object]:
     # -I: no PYTHONPATH and no current folder, so that only the installed package can be imported.
     output = run([*command, "-I", "-c", RECORD_A_RUN], cwd=tmp_path, TRACKER_DIR=str(tmp_path / "store"))
@@ -98,6 +111,24 @@ def test_wheel_records_a_run_in_a_clean_environment(run: Run, environment: Path,
     loaded = answer["loaded"]
     assert isinstance(loaded, list)
     assert not [path for path in loaded for name in BUNDLED if f"/{name}.so" in path], "a system library was loaded"
+
+
+def test_ui_of_the_wheel_serves_the_console(run: Run, environment: Path, tmp_path: Path) -> None:
+    record(run, [environment], tmp_path)
+    script = SHOW_UI.format(packages=sysconfig.get_path("purelib"))
+    words = [environment, "-I", "-c", script, "ui", "--no-browser", "--dir", tmp_path / "store"]
+    ui = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    try:
+        assert ui.stderr is not None
+        address = ui.stderr.readline().removeprefix("tracker: ").split("/#code=")[0]
+        with urllib.request.urlopen(address, timeout=60) as page:
+            (script,) = re.findall(r'src="\./(assets/index-[^"]+\.js)"', page.read().decode())
+        with urllib.request.urlopen(f"{address}/{script}", timeout=60) as answer:
+            assert len(answer.read()) > 100_000
+    finally:
+        ui.kill()
+        ui.wait()
+        ui.stderr.close()
 
 
 def test_wheel_installs_the_command(run: Run, environment: Path, root: Path) -> None:

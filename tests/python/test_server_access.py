@@ -9,12 +9,14 @@ from __future__ import annotations
 import http.client
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tracker
-from commands import command
+from commands import command, environment
 from http_server import Answer, Server, create_token, logs_of, post
 from tracker import _core
 
@@ -152,20 +154,25 @@ def test_the_page_of_the_console_holds_no_data_and_says_how_it_is_built(server: 
     assert answer.headers["content-type"].startswith("text/html")
 
 
-def test_ui_opens_with_a_code_that_works_once(tmp_path: Path) -> None:
-    run = tracker.init(project="mnist", id="otter", dir=str(tmp_path / "store"), quiet=True)
-    run.log({"loss": 1.0})
-    run.finish()
-    with Server(tmp_path / "store", ("--no-browser",), "ui") as ui:
-        one = ui.line.split("/#code=")[1]
-        done = command("ui", "--link", "--dir", str(ui.store))
-        assert done.stderr.startswith(f"tracker: http://127.0.0.1:{ui.port}/#code=")
-        other = done.stderr.strip().split("/#code=")[1]
-        marked = {"X-Tracker": "1"}
-        for secret in (one, other):
-            answer = ui.request("POST", "login", {"code": secret}, headers=marked)
-            assert answer.ok() == {"scopes": ["read"], "project": None}
-            held = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
-            assert ui.request("GET", "projects", headers=held).ok()["projects"][0]["project"] == "mnist"
-            assert ui.request("POST", "login", {"code": secret}, headers=marked).status == 401
-        assert ui.end() == (0, "")
+def test_a_link_of_a_running_server_opens_it_once(server: Server) -> None:
+    line = command("ui", "--link", "--dir", str(server.store)).stderr
+    assert line.startswith(f"tracker: http://127.0.0.1:{server.port}/#code=")
+    login = {"code": line.strip().split("/#code=")[1]}
+    answers = [server.request("POST", "login", login, token="", headers={"X-Tracker": "1"}) for _ in range(2)]
+    assert answers[0].ok() == {"scopes": ["read"], "project": None}
+    assert answers[1].status == 401
+
+
+def test_ui_without_a_built_console_says_in_one_line_how_to_get_it(tmp_path: Path) -> None:
+    installed = Path(tracker.__file__).parent
+    server = tmp_path / "tracker" / "server"
+    server.mkdir(parents=True)
+    for source, folder in ((installed, server.parent), (installed / "server", server)):
+        for entry in source.iterdir():
+            if entry.name not in ("server", "console", "__pycache__"):
+                (folder / entry.name).symlink_to(entry)
+    tracker.init(project="mnist", dir=str(tmp_path / "store"), quiet=True).finish()
+    words = [sys.executable, "-m", "tracker", "ui", "--no-browser", "--dir", str(tmp_path / "store")]
+    done = subprocess.run(words, env=environment(PYTHONPATH=str(tmp_path)), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert re.fullmatch(r"tracker: .*`make console` builds it.*`-C console=off`.*\n", done.stderr)

@@ -18,9 +18,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 
 from tracker import _core
+from tracker.server import CONSOLE
 
 API = "/api/v1/"
-CONSOLE = Path(__file__).parent / "console"
 # Of the bodies of all requests at once; between two parts of a body.
 BODY_BYTES_MAX = 512 * 1024 * 1024
 BODY_IDLE_SECONDS = 60
@@ -35,8 +35,8 @@ SAFETY = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NO_CONSOLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>tracker</title>
-<h1>tracker</h1><p>The server runs. Its console is not built: run <code>make console</code> in a source tree, or install
-a wheel, which has it.</p></html>"""
+<h1>tracker</h1><p>The server runs. Its console was not built: in a source tree <code>make console</code> builds it, and
+so does <code>pip install .</code> without <code>-C console=off</code>.</p></html>"""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -76,10 +76,11 @@ def run(store: str, host: str, port: int, takes_uploads: bool, opens_browser: bo
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{bound}"
     line = f"tracker: {url}"
+    loopback = host in ("localhost", "::1") or host.startswith("127.")
     if not takes_uploads:
         line += f"/#code={service.create_code()}"
-        service.set_address(url)
-    loopback = host in ("localhost", "::1") or host.startswith("127.")
+    if loopback:
+        service.set_address(url)  # for `tracker ui --link`
     names = {host, "localhost", *allowed_hosts}
     if not loopback:
         names |= {socket.gethostname(), socket.getfqdn()}
