@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Goal: a server whose disk refuses a write or an fsync acknowledges nothing that is not on it, and has each frame once
 // when the disk is well again. Method: the n-th write of a post fails, for each n; the client sends again.
+#include "artifact/digest.h"
+#include "server/upload_parts.h"
 #include "support/faulty_disk.h"
 #include "support/service_fixture.h"
 
@@ -14,7 +16,9 @@ class ServerDiskTest : public ServiceTest {
   static void heal() {
     faulty_disk().writes_left = -1;
     faulty_disk().errno_then = 0;
-    faulty_disk().write_errno = faulty_disk().fsync_errno = 0;
+    faulty_disk().write_errno = 0;
+    faulty_disk().fsync_errno = 0;
+    faulty_disk().free_blocks = -1;
   }
   // What a client does until all is acknowledged; the server dies and starts again in between.
   void expect_whole_after_restart(int64_t frames) {
@@ -63,6 +67,17 @@ TEST_F(ServerDiskTest, AFullDiskIsNamedAndTheServerGoesOnWhenThereIsRoom) {
   heal();
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   EXPECT_EQ(points(), static_cast<int64_t>(kFramePoints));
+}
+
+// kUploadFreeBytesMin of the disk are left to runs.
+TEST_F(ServerDiskTest, AFileIsRefusedWhereTheDiskIsNearlyFullAndPointsAreNot) {
+  const std::string path = "blobs/" + sha256("content").hex();
+  const Query query{{"project", "p"}, {"bytes", "7"}};
+  faulty_disk().free_blocks = 16;
+  EXPECT_EQ(ask("PUT", path, query, "content").status, 507);
+  EXPECT_EQ(acked(post(batch(1, 1))), 1);
+  heal();
+  EXPECT_EQ(ask("PUT", path, query, "content").status, 200);
 }
 
 }  // namespace
