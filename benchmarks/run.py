@@ -47,6 +47,7 @@ PROGRAMS: dict[str, list[str]] = {
     "import_events": [str(BUILD / "benchmarks" / "bin" / "bench_import_events")],
     "all_on": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "all_on.py")],
     "system_cost": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "system_cost.py")],
+    "upload": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "upload.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

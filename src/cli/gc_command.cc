@@ -9,6 +9,7 @@
 #include "cli/gc_runs.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "server/server_lock.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/upkeep/collect.h"
 
@@ -106,6 +107,8 @@ int run_gc(Console& console, const GlobalOptions& global, const GcOptions& optio
   const std::string path = Store::resolve(global.dir);
   const auto store = options.dry_run ? Store::open(path) : open_awaited_store(path);
   if (!store.ok()) return fail(console, store.status());
+  const auto lock = options.dry_run ? Result<Fd>(Fd()) : lock_for_removal(*store);
+  if (!lock.ok()) return fail(console, lock.status());
   ProgressBar bar(console, "looking at runs");
   CollectOptions how;
   how.dry_run = options.dry_run;

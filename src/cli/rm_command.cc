@@ -12,6 +12,7 @@
 #include "cli/text.h"
 #include "model/key.h"
 #include "query/runs_query.h"
+#include "server/server_lock.h"
 #include "storage/recovery/trash.h"
 #include "storage/store/run_folder.h"
 
@@ -220,6 +221,8 @@ int run_rm(Console& console, const GlobalOptions& global, const RmOptions& optio
     return fail_at(console, filter.status(), options.where, error);
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
+  const auto lock = lock_for_removal(*store);
+  if (!lock.ok()) return fail(console, lock.status());
   const auto found = find_runs(console, *store, options);
   if (!found.ok()) return fail(console, found.status());
   // All or none: what is refused is said before anything is asked or removed.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/ingest.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
@@ -15,23 +13,12 @@
 #include "base/crc32c.h"
 #include "codec/frame.h"
 #include "server/ingest_writer.h"
+#include "server/server_lock.h"
 #include "storage/database/stored_segment.h"
 #include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
-
-// False: another process holds it.
-Result<bool> lock_server(const std::string& path, Fd* out) {
-  auto fd = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-  if (!fd.ok()) return fd.status();
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool is_held = ::fcntl(fd->get(), F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES);
-  *out = std::move(*fd);
-  return !is_held;
-}
 
 // As the database of a run on this server has it. The client's files may have several parts; here there is one.
 WriterIdentity received_identity(const WriterIdentity& said, const RunFolder& run) {
@@ -78,15 +65,13 @@ Ingest::Ingest(const Store& store, RunIndex* runs, IngestDb db, IngestDb reading
       reading_(std::move(reading)) {}
 
 Result<std::unique_ptr<Ingest>> Ingest::open(const Store& store, RunIndex* runs) {
-  Fd lock;
-  const auto taken = lock_server(join_path(store.path(), kServerLockFile), &lock);
-  if (!taken.ok()) return taken.status();
-  if (!*taken) return Status(Code::kBusy, fmt::format("another server has the store {}", store.path()));
+  auto lock = lock_for_server(store);
+  if (!lock.ok()) return lock.status();
   auto db = IngestDb::open(store);
   if (!db.ok()) return db.status();
   auto reading = IngestDb::open(store);
   if (!reading.ok()) return reading.status();
-  std::unique_ptr<Ingest> out(new Ingest(store, runs, std::move(*db), std::move(*reading), std::move(lock)));
+  std::unique_ptr<Ingest> out(new Ingest(store, runs, std::move(*db), std::move(*reading), std::move(*lock)));
   TRACKER_RETURN_IF_ERROR(out->load_waiting());
   for (int i = 0; i < kAppliers; ++i) out->appliers_.emplace_back([ingest = out.get()] { ingest->apply_loop(); });
   return out;
@@ -186,6 +171,7 @@ Result<BatchAnswer> Ingest::post(const Id128& uid, std::string_view project, std
                  writer.status().to_string().c_str());
     return Status(Code::kBusy, "the run cannot be read");
   }
+  check_file(*writer);
   Job job;
   job.writer = writer->get();
   job.batch = &*batch;
@@ -208,10 +194,61 @@ Result<std::map<Id128, uint64_t>> Ingest::acked(const Id128& uid) {
     if (!seq.ok()) return seq.status();
     if (*seq > 0) out[*id] = *seq;
   }
+  std::vector<WriterPtr> writers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = writers_.lower_bound({uid, Id128{}}); at != writers_.end() && at->first.first == uid; ++at)
+      writers.push_back(at->second);
+  }
+  for (const WriterPtr& writer : writers) check_file(writer);
   const std::lock_guard lock(mutex_);
-  for (auto at = writers_.lower_bound({uid, Id128{}}); at != writers_.end() && at->first.first == uid; ++at)
-    if (at->second->acked > 0) out[at->first.second] = at->second->acked;
+  for (const WriterPtr& writer : writers)
+    if (writer->acked > 0) out[writer->id] = writer->acked;
   return out;
+}
+
+// All that was acknowledged of it was stored, and the file is not there any more.
+bool Ingest::lacks_file(const WriterPtr& writer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (writer->acked == 0 || writer->waiting_bytes > 0 || writer->is_due || writer->applying) return false;
+    writer->applying = true;  // nobody makes a new one meanwhile
+  }
+  if (!path_exists(join_path(writer->run_path, writer->id.hex() + ".db"))) return true;
+  const std::lock_guard lock(mutex_);
+  release(writer);
+  return false;
+}
+
+void Ingest::check_file(const WriterPtr& writer) {
+  if (!lacks_file(writer)) return;
+  (void)start_again(writer.get(), 0);
+  const std::lock_guard lock(mutex_);
+  release(writer);
+}
+
+// Somebody has removed or replaced its file: frames that were here are not. Clients have them, and send them again when
+// they hear of a lower number.
+Status Ingest::start_again(Writer* writer, uint64_t held) {
+  drop_store(writer);
+  uint64_t acked = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    acked = writer->acked;
+  }
+  Job job;
+  job.writer = writer;
+  job.starts_again = true;
+  job.held = held;
+  TRACKER_RETURN_IF_ERROR(commit(&job));
+  writer->stored_seq = held;
+  writer->stored_beat_us = 0;
+  std::fprintf(stderr,
+               "tracker: run %s: its files were removed or changed by another program: of writer %s frames up to %llu "
+               "were here, now up to %llu; clients that have them send them again\n",
+               writer->run.hex().c_str(), writer->id.hex().c_str(), static_cast<unsigned long long>(acked),
+               static_cast<unsigned long long>(held));
+  return {};
 }
 
 uint64_t Ingest::quarantined(const Id128& uid) {
@@ -226,7 +263,7 @@ Status Ingest::commit(Job* job) {
   committed_.wait(lock, [&] { return job->done || !is_committing_; });
   if (job->done) return job->status;
   is_committing_ = true;
-  const std::vector<Job*> jobs = std::exchange(jobs_, {});
+  std::vector<Job*> jobs = std::exchange(jobs_, {});
   lock.unlock();
   const Status status = commit_all(jobs);
   lock.lock();
@@ -239,9 +276,11 @@ Status Ingest::commit(Job* job) {
   return job->status;
 }
 
-Status Ingest::commit_all(const std::vector<Job*>& jobs) {
+Status Ingest::commit_all(std::vector<Job*> jobs) {
   const bool durable = std::any_of(jobs.begin(), jobs.end(), [](const Job* job) { return job->batch != nullptr; });
   std::map<Writer*, uint64_t> acked;
+  // Nothing is acknowledged any more on top of what was lost.
+  std::stable_partition(jobs.begin(), jobs.end(), [](const Job* job) { return job->starts_again; });
   Status status = db_.begin(durable);
   for (size_t i = 0; i < jobs.size() && status.ok(); ++i) status = stage(jobs[i], &acked);
   if (status.ok()) status = db_.commit();
@@ -253,7 +292,9 @@ Status Ingest::commit_all(const std::vector<Job*>& jobs) {
   const std::lock_guard lock(mutex_);
   for (const auto& [writer, seq] : acked) writer->acked = seq;
   for (const Job* job : jobs) {
-    job->writer->waiting_bytes += job->bytes;
+    Writer& writer = *job->writer;
+    if (job->starts_again) waiting_bytes_ -= std::min(waiting_bytes_, std::exchange(writer.waiting_bytes, 0));
+    writer.waiting_bytes += job->bytes;
     waiting_bytes_ += job->bytes;
   }
   return {};
@@ -263,6 +304,10 @@ Status Ingest::commit_all(const std::vector<Job*>& jobs) {
 Status Ingest::stage(Job* job, std::map<Writer*, uint64_t>* acked) {
   Writer* writer = job->writer;
   for (const BatchUnit& unit : job->quarantine) TRACKER_RETURN_IF_ERROR(db_.quarantine(writer->run, writer->id, unit));
+  if (job->starts_again) {
+    (*acked)[writer] = job->held;
+    return db_.quarantine_all(writer->row);
+  }
   if (job->batch == nullptr) return db_.erase_units(writer->row, job->erase_up_to);
   const auto row = db_.put_writer(writer->run, writer->identity, job->batch->heartbeat_us);
   if (!row.ok()) return row.status();
@@ -279,12 +324,13 @@ Status Ingest::stage(Job* job, std::map<Writer*, uint64_t>* acked) {
       job->answer.rejected.push_back({unit.first, unit.last, "unknown_before"});
     } else {
       if (unit.lost > 0 && unit.first - 1 > at) {
-        const std::string bytes = loss_frame(writer->id, unit.first - 1, unit.lost);
+        const uint64_t seq = unit.first - 1;
+        const std::string bytes = loss_frame(writer->id, seq, unit.lost);
         TRACKER_RETURN_IF_ERROR(
-            db_.put_unit(*row, {BatchUnitKind::kFrame, at, unit.first - 1, unit.first - 1, 0, bytes}));
+            db_.put_unit(*row, {BatchUnitKind::kFrame, at, seq, seq, 0, bytes}, std::exchange(at, seq)));
         job->bytes += bytes.size();
       }
-      TRACKER_RETURN_IF_ERROR(db_.put_unit(*row, unit));
+      TRACKER_RETURN_IF_ERROR(db_.put_unit(*row, unit, at));
       job->bytes += unit.bytes.size();
       at = unit.last;
     }

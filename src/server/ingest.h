@@ -26,7 +26,6 @@
 
 namespace tracker::internal {
 
-constexpr const char* kServerLockFile = "server.lock";
 constexpr uint64_t kIngestBytesMax = 512 << 20;  // in ingest.db; beyond it clients are told to wait
 constexpr uint64_t kApplyBytesMax = 16 << 20;    // of one transaction of a run's database
 constexpr size_t kOpenWritersMax = 1024;         // and a part of RLIMIT_NOFILE
@@ -70,12 +69,17 @@ class Ingest {
 
   Ingest(const Store& store, RunIndex* runs, IngestDb db, IngestDb reading, Fd lock);
   Status load_waiting();
+  bool lacks_file(const WriterPtr& writer);
+  void check_file(const WriterPtr& writer);
+  Status start_again(Writer* writer, uint64_t held);
+  void drop_store(Writer* writer);
+  void release(const WriterPtr& writer);  // with mutex_: after `applying`
   Result<WriterPtr> find_writer(const RunFolder& run, const WriterIdentity& identity);
   void take_heartbeat(Writer* writer, int64_t said_us);
   void enqueue(const WriterPtr& writer);  // with mutex_
 
   Status commit(Job* job);
-  Status commit_all(const std::vector<Job*>& jobs);
+  Status commit_all(std::vector<Job*> jobs);
   Status stage(Job* job, std::map<Writer*, uint64_t>* acked);
   Result<bool> differs(const Writer& writer, const BatchUnit& unit);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "base/clock.h"
 #include "codec/frame.h"
@@ -77,8 +78,8 @@ void Ingest::apply(const WriterPtr& writer) {
     writer->is_due = false;
   }
   const Status status = apply_units(writer.get());
+  if (!status.ok()) drop_store(writer.get());
   const std::lock_guard lock(mutex_);
-  writer->applying = false;
   writer->used_ns = monotonic_ns();
   if (!status.ok()) {
     writer->retry_ns = writer->used_ns + kApplyRetryNs;
@@ -88,9 +89,21 @@ void Ingest::apply(const WriterPtr& writer) {
                    writer->run.hex().c_str(), status.to_string().c_str(), kIngestFile);
   }
   writer->has_failed = !status.ok();
+  release(writer);
+}
+
+void Ingest::release(const WriterPtr& writer) {
+  writer->applying = false;
   if (writer->is_due) queue_.push_back(writer);
   applied_.notify_all();
   if (writer->is_due) work_.notify_one();
+}
+
+void Ingest::drop_store(Writer* writer) {
+  if (writer->store == nullptr) return;
+  writer->store.reset();
+  const std::lock_guard lock(mutex_);
+  --open_stores_;
 }
 
 Status Ingest::open_store(Writer* writer) {
@@ -105,13 +118,24 @@ Status Ingest::open_store(Writer* writer) {
 }
 
 Status Ingest::apply_units(Writer* writer) {
-  for (;;) {
+  for (bool opened_again = false;;) {
     Result<std::vector<WaitingUnit>> units = [&] {
       const std::lock_guard lock(read_mutex_);
       return reading_.units(writer->row, writer->applied_id, kApplyBytesMax);
     }();
     if (!units.ok()) return units.status();
-    if (!units->empty()) TRACKER_RETURN_IF_ERROR(append(writer, *units));
+    if (!units->empty()) {
+      TRACKER_RETURN_IF_ERROR(open_store(writer));
+      const uint64_t held = writer->store->last_seq();
+      if (writer->stored_seq.value_or(units->front().after) > held) return start_again(writer, held);
+      const Status status = append(writer, *units);
+      const bool is_changed = !status.ok() && writer->store->change() != PartChange::kNone;
+      if (!is_changed || std::exchange(opened_again, true)) TRACKER_RETURN_IF_ERROR(status);
+      if (!status.ok()) {
+        drop_store(writer);  // what the file holds now is known when it is opened again
+        continue;
+      }
+    }
     int64_t beat_us = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -133,7 +157,6 @@ Status Ingest::apply_units(Writer* writer) {
 
 // Stores them and erases them from ingest.db; those that are no sound units are kept aside.
 Status Ingest::append(Writer* writer, const std::vector<WaitingUnit>& units) {
-  TRACKER_RETURN_IF_ERROR(open_store(writer));
   Job job;
   job.writer = writer;
   Status status = append_units(writer->store.get(), units);
@@ -151,12 +174,8 @@ Status Ingest::append(Writer* writer, const std::vector<WaitingUnit>& units) {
       job.quarantine.push_back({unit.kind, 0, unit.first, unit.last, 0, unit.bytes});
     }
   }
-  if (!status.ok()) {
-    writer->store.reset();
-    const std::lock_guard lock(mutex_);
-    --open_stores_;
-    return status;
-  }
+  if (!status.ok()) return status;
+  writer->stored_seq = writer->store->last_seq();
   uint64_t bytes = 0;
   for (const WaitingUnit& unit : units) {
     bytes += unit.bytes.size();
@@ -184,9 +203,7 @@ void Ingest::close_if_ended(Writer* writer) {
   const auto snapshot = (*reader)->snapshot();
   if (!snapshot.ok() || !snapshot->end) return;
   (void)writer->store->finish(kFinishMs);
-  writer->store.reset();
-  const std::lock_guard lock(mutex_);
-  --open_stores_;
+  drop_store(writer);
 }
 
 void Ingest::close_idle() {
@@ -207,12 +224,9 @@ void Ingest::close_idle() {
   }
   for (const WriterPtr& writer : idle) {
     (void)writer->store->finish(kFinishMs);
-    writer->store.reset();
+    drop_store(writer.get());
     const std::lock_guard lock(mutex_);
-    --open_stores_;
-    writer->applying = false;
-    if (writer->is_due) queue_.push_back(writer);
-    applied_.notify_all();
+    release(writer);
   }
 }
 

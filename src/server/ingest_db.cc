@@ -15,7 +15,7 @@ constexpr const char* kIngestTables =
     "CREATE TABLE writer(id INTEGER PRIMARY KEY, run BLOB NOT NULL, writer BLOB NOT NULL, identity BLOB NOT NULL,"
     " heartbeat_us INTEGER NOT NULL, UNIQUE(run, writer));"
     "CREATE TABLE unit(id INTEGER PRIMARY KEY AUTOINCREMENT, writer INTEGER NOT NULL, kind INTEGER NOT NULL,"
-    " first INTEGER NOT NULL, last INTEGER NOT NULL, bytes BLOB NOT NULL);"
+    " first INTEGER NOT NULL, last INTEGER NOT NULL, after INTEGER NOT NULL, bytes BLOB NOT NULL);"
     "CREATE INDEX unit_of_writer ON unit(writer, id);"
     "CREATE TABLE quarantine(id INTEGER PRIMARY KEY, run BLOB NOT NULL, writer BLOB NOT NULL, kind INTEGER NOT NULL,"
     " first INTEGER NOT NULL, last INTEGER NOT NULL, time_us INTEGER NOT NULL, size INTEGER NOT NULL, bytes BLOB);"
@@ -72,11 +72,12 @@ Result<int64_t> IngestDb::put_writer(const Id128& run, const WriterIdentity& wri
   return more.ok() ? Result<int64_t>(id) : more.status();
 }
 
-Status IngestDb::put_unit(int64_t writer, const BatchUnit& unit) {
-  auto put = db_.prepare("INSERT INTO unit(writer, kind, first, last, bytes) VALUES(?, ?, ?, ?, ?)");
+Status IngestDb::put_unit(int64_t writer, const BatchUnit& unit, uint64_t after) {
+  auto put = db_.prepare("INSERT INTO unit(writer, kind, first, last, after, bytes) VALUES(?, ?, ?, ?, ?, ?)");
   if (!put.ok()) return put.status();
   put->bind(writer).bind(static_cast<int64_t>(unit.kind)).bind(static_cast<int64_t>(unit.first));
-  return put->bind(static_cast<int64_t>(unit.last)).bind_blob(unit.bytes).run();
+  put->bind(static_cast<int64_t>(unit.last)).bind(static_cast<int64_t>(after));
+  return put->bind_blob(unit.bytes).run();
 }
 
 Status IngestDb::quarantine(const Id128& run, const Id128& writer, const BatchUnit& unit) {
@@ -96,6 +97,20 @@ Status IngestDb::quarantine(const Id128& run, const Id128& writer, const BatchUn
 Status IngestDb::erase_units(int64_t writer, int64_t up_to_id) {
   auto erase = db_.prepare("DELETE FROM unit WHERE writer = ? AND id <= ?");
   return erase.ok() ? erase->bind(writer).bind(up_to_id).run() : erase.status();
+}
+
+Status IngestDb::quarantine_all(int64_t writer) {
+  auto units = this->units(writer, 0, UINT64_MAX);
+  if (!units.ok()) return units.status();
+  auto find = db_.prepare("SELECT run, writer FROM writer WHERE id = ?");
+  if (!find.ok()) return find.status();
+  const auto row = find->bind(writer).step();
+  if (!row.ok()) return row.status();
+  if (!*row) return {};
+  const Id128 run = id_at(*find, 0), id = id_at(*find, 1);
+  for (const WaitingUnit& unit : *units)
+    TRACKER_RETURN_IF_ERROR(quarantine(run, id, {unit.kind, unit.after, unit.first, unit.last, 0, unit.bytes}));
+  return erase_units(writer, INT64_MAX);
 }
 
 Result<std::vector<WaitingWriter>> IngestDb::waiting() {
@@ -118,7 +133,7 @@ Result<std::vector<WaitingWriter>> IngestDb::waiting() {
 }
 
 Result<std::vector<WaitingUnit>> IngestDb::units(int64_t writer, int64_t after_id, uint64_t bytes_max) {
-  auto rows = db_.prepare("SELECT id, kind, first, last, bytes FROM unit WHERE writer = ? AND id > ? ORDER BY id");
+  auto rows = db_.prepare("SELECT id, kind, first, last, after, bytes FROM unit WHERE writer = ? AND id > ? ORDER BY id");
   if (!rows.ok()) return rows.status();
   rows->bind(writer).bind(after_id);
   std::vector<WaitingUnit> out;
@@ -128,7 +143,7 @@ Result<std::vector<WaitingUnit>> IngestDb::units(int64_t writer, int64_t after_i
     if (!row.ok()) return row.status();
     if (!*row) break;
     out.push_back({rows->int_at(0), static_cast<BatchUnitKind>(rows->int_at(1)), rows->u64_at(2), rows->u64_at(3),
-                   std::string(rows->bytes_at(4))});
+                   rows->u64_at(4), std::string(rows->bytes_at(5))});
     bytes += out.back().bytes.size();
   }
   return out;

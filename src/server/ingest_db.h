@@ -24,6 +24,7 @@ struct WaitingUnit {
   int64_t id = 0;
   BatchUnitKind kind = BatchUnitKind::kFrame;
   uint64_t first = 0, last = 0;
+  uint64_t after = 0;  // the number that the server held when it came
   std::string bytes;
 };
 
@@ -47,9 +48,10 @@ class IngestDb {
   void roll_back();
   // Within a transaction.
   Result<int64_t> put_writer(const Id128& run, const WriterIdentity& writer, int64_t heartbeat_us);
-  Status put_unit(int64_t writer, const BatchUnit& unit);
+  Status put_unit(int64_t writer, const BatchUnit& unit, uint64_t after);
   Status quarantine(const Id128& run, const Id128& writer, const BatchUnit& unit);
   Status erase_units(int64_t writer, int64_t up_to_id);
+  Status quarantine_all(int64_t writer);
 
   // By writers that have units.
   Result<std::vector<WaitingWriter>> waiting();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Ingest::Writer {
   // Of the thread that applies.
   std::unique_ptr<WriterStore> store;
   int64_t applied_id = 0;      // of its units
+  std::optional<uint64_t> stored_seq;  // the last number of its file, as this process left it
   int64_t stored_beat_us = 0;  // the sign of life in its database
   bool may_have_ended = false;
   bool has_failed = false;  // which was reported
@@ -36,8 +38,10 @@ struct Ingest::Writer {
 // Something that the transaction of ingest.db does.
 struct Ingest::Job {
   Writer* writer = nullptr;
-  const Batch* batch = nullptr;  // none: an erasure
+  const Batch* batch = nullptr;  // none: an erasure, or what follows the loss of the writer's file
   int64_t erase_up_to = 0;
+  bool starts_again = false;  // after `held`: what waits is kept aside, and clients are asked for what follows
+  uint64_t held = 0;
   std::vector<BatchUnit> quarantine;  // of the applier
   BatchAnswer answer;
   uint64_t bytes = 0;  // stored of the batch

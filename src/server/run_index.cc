@@ -80,6 +80,7 @@ Result<RunFolder> RunIndex::open_or_make(const RunIdentity& said, std::string_vi
     return Status(Code::kInvalid, fmt::format("the run {} is in another project of this server", said.uid.hex()),
                   "nothing of this request is stored");
   }
+  runs_.erase(said.uid);  // somebody removed its folder: its own label is free
   auto label = free_label(project, said.id);
   if (!label.ok()) return label.status();
   RunFolder run;

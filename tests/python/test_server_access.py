@@ -116,6 +116,16 @@ def test_a_login_gives_a_cookie_that_reads(server: Server) -> None:
     assert code(server.request("GET", "session", token="", headers=held)) == (401, "no_access")
 
 
+# A front door that ends TLS passes plain http on, and the browser's Origin says https.
+def test_a_login_through_a_front_door_with_tls_gives_a_cookie_for_tls_alone(server: Server) -> None:
+    headers = {"X-Tracker": "1", "Origin": f"https://127.0.0.1:{server.port}"}
+    answer = server.request("POST", "login", {"token": server.token}, token="", headers=headers)
+    assert answer.ok()["scopes"] == ["read", "ingest"]
+    assert answer.headers["set-cookie"].endswith("; Secure")
+    far = {**headers, "Origin": "https://evil.example"}
+    assert code(server.request("POST", "login", {"token": server.token}, token="", headers=far)) == (403, "no_scope")
+
+
 def test_wrong_tokens_from_one_address_are_throttled(tmp_path: Path) -> None:
     with Server(tmp_path / "store") as server:
         codes = [

@@ -243,6 +243,21 @@ def test_a_second_server_on_the_store_is_refused(server: Server) -> None:
     assert "another server" in done.stderr
 
 
+def test_rm_and_gc_beside_a_server_remove_nothing_and_name_it(server: Server) -> None:
+    log = recorded()
+    post(server, log).ok()
+    assert server.process is not None
+    for words in (("rm", "--yes", log.uid), ("gc",), ("gc", "--max-disk", "1", "--unsynced")):
+        done = command(*words, "--dir", str(server.store))
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert f"a server (process {server.process.pid}) has the store" in done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+    assert command("gc", "--dry-run", "--dir", str(server.store)).returncode == 0
+    assert server.get(f"runs/{log.uid}")["points"] == 10
+    server.end()
+    assert command("rm", "--yes", log.uid, "--dir", str(server.store)).returncode == 0
+
+
 def test_sigterm_ends_the_server_cleanly_and_leaves_plain_files(server: Server) -> None:
     log = recorded()
     post(server, log).ok()

@@ -111,10 +111,9 @@ BY_EFFECT = {
     "kJsonRequestBytesMax": (
         "tests/python/test_server_access.py: test_a_body_that_is_too_large_is_refused_before_it_is_read"
     ),
-    "kWrongLoginsAMinute": "tests/python/test_server_access.py: test_wrong_tokens_from_one_address_are_throttled",
     "kPairsMax": "tests/python/test_server_reading.py: test_a_bad_question_is_named",
-    "kRowsLimitMax": "tests/python/test_server_reading.py: test_every_row_comes_once_in_pages",
-    "kListLimitMax": "tests/python/test_server_reading.py: test_runs_are_filtered_sorted_and_paged",
+    "kRowsLimitMax": "tests/unit/server/limits_test.cc: ListsRowsAndLinesOfOneAnswer",
+    "kLinesLimitMax": "tests/unit/server/limits_test.cc: ListsRowsAndLinesOfOneAnswer",
 }
 
 # Limits at whose edge no test stands, and why.
@@ -124,8 +123,6 @@ NOT_TESTED: dict[str, str] = {
     "kNoAccessPause": "a minute",
     "kNoProgressMax": "half a minute",
     "kResponseBytesMax": "no server of ours sends so much",
-    "kPartBytesMax": "the bound of a body, as kJsonRequestBytesMax",
-    "kDigestsMax": "a comparison",
     "kIngestBytesMax": "512 MiB of batches that wait need a disk that stands still",
     "kApplyBytesMax": "where one transaction ends and the next begins has no effect that a reader sees",
     "kOpenWritersMax": "a thousand live writers",
@@ -133,14 +130,31 @@ NOT_TESTED: dict[str, str] = {
     "kKnownWritersMax": "65,536 writers",
     "kIdleNs": "90 s",
     "kQuarantineBytesMax": "256 MiB of units that differ",
-    "kUploadAge": "24 hours",
-    "kUploadFreeBytesMin": "a full disk",
-    "kLinesLimitMax": "a comparison",
     "kChangedRunsMax": "a thousand runs that change",
-    "kChangesNs": "how often, not what",
     "BODY_BYTES_MAX": "512 MiB of bodies",
     "BODY_IDLE_SECONDS": "60 s",
     "CONNECTIONS_MAX": "uvicorn's",
+    "SHUTDOWN_SECONDS_MAX": "uvicorn's",
+    "kAsksMax": "a server that acknowledges nothing and refuses nothing",
+    "kRestartsMax": "a server that answers each part with another offset",
+    "kPartLeast": "a server that takes no part of 4 KiB",
+    "kProblemsMax": "a hundred units that a server refuses",
+    "kSignOfLifeUs": "15 s",
+    "kSocketsMax": "64 connections of one process",
+    "kLoginFileBytesMax": "a comparison",
+    "kListLimit": "a default",
+    "kRowsLimit": "a default",
+    "kLinesLimit": "a default",
+    "kFilesLimit": "a default",
+    "kFilesLimitMax": "a comparison",
+    "kArrivalLabelsMax": "10,000 runs of one label",
+    "kScanNsMin": "how often, not what",
+    "kAppliers": "how many, not what",
+    "kApplyRetryNs": "how often, not what",
+    "kSettleMs": "a disk that stands still for 10 s",
+    "kServerBusyMs": "a process that holds server.db for 10 s",
+    "kRecoverNs": "how often, not what",
+    "kFinishNsMax": "databases that readers hold",
 }
 
 UNITS = {

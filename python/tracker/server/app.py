@@ -155,8 +155,10 @@ def _endpoint(service: _core.Service, bodies: _Bodies, bytes_max: int) -> Callab
         path = request.scope["path"].removeprefix(request.scope.get("root_path", "")).removeprefix(API)
         headers = {name: request.headers[name] for name in HEADERS_TAKEN if name in request.headers}
         client = request.client.host if request.client else ""
-        own = f"{request.url.scheme}://{request.headers.get('host', '')}"
-        over_tls = request.url.scheme == "https"
+        host = request.headers.get("host", "")
+        # A browser says https where a front door before this process ends TLS.
+        over_tls = request.url.scheme == "https" or headers.get("origin") == f"https://{host}"
+        own = f"{'https' if over_tls else 'http'}://{host}"
         query = request.query_params.multi_items()
         body = b""
         if request.method not in ("GET", "HEAD"):
