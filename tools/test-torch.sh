@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv-torch/bin/python
-packages="torch numpy pillow pytest pytest-timeout"
+packages="torch numpy pillow pytest pytest-timeout fastapi uvicorn playwright"
 if [ "$(cat .venv-torch/complete 2> /dev/null)" != "$packages" ]; then
   rm -rf .venv-torch
   .venv/bin/python -m venv .venv-torch

@@ -124,8 +124,11 @@ function readoutText(
 ): string {
   const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
   if (!trace || index < 0) return formatMaybe(info.last);
-  const at = trace.x1[index] ?? NaN;
-  const place = axis === "time" ? formatTime(at * 1e6) : formatX(at, axis, origin, 1);
+  const placeOf = (at: number): string =>
+    axis === "time" ? formatTime(at * 1e6) : formatX(at, axis, origin, 1);
+  const from = placeOf(trace.x0[index] ?? NaN);
+  const to = placeOf(trace.x1[index] ?? NaN);
+  const place = from === to ? to : `${from} – ${to}`;
   const value = trace.last[index] ?? NaN;
   const low = trace.min[index] ?? NaN;
   const high = trace.max[index] ?? NaN;
