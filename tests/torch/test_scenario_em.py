@@ -46,7 +46,7 @@ def test_a_person_sees_the_run_and_its_artifact_linked_to_each_other(store: Path
         page.get_by_role("link", name="Environment", exact=True).click()
         expect(page.get_by_role("region", name="Host")).to_contain_text("cpu model")
         expect(page.get_by_role("region", name="Python")).to_contain_text("3.")
-        expect(page.get_by_role("region", name="Command")).to_contain_text("mnist_torch_distributed.py")
+        expect(page.get_by_role("region", name="Launcher")).to_contain_text("WORLD SIZE")
 
         # Data flow: from the run to the artifact, its file, and back.
         page.get_by_role("link", name="Overview", exact=True).click()

@@ -2,7 +2,7 @@
 // One chart: title, value at the pointer, plot, and a line that says of how many points it is.
 
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import type { XAxis } from "../api/calls";
+import { metricOfAxis, type XAxis } from "../api/x_axis";
 import type { SeriesInfo } from "../api/types";
 import { texts } from "../texts";
 import { formatNumber, formatTime } from "../ui/format";
@@ -124,8 +124,12 @@ function readoutText(
 ): string {
   const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
   if (!trace || index < 0) return formatMaybe(info.last);
-  const placeOf = (at: number): string =>
-    axis === "time" ? formatTime(at * 1e6) : formatX(at, axis, origin, 1);
+  const placeOf = (x: number): string =>
+    axis === "time"
+      ? formatTime(x * 1e6)
+      : metricOfAxis(axis)
+        ? formatNumber(x)
+        : formatX(x, axis, origin, 1);
   const from = placeOf(trace.x0[index] ?? NaN);
   const to = placeOf(trace.x1[index] ?? NaN);
   const place = from === to ? to : `${from} – ${to}`;
@@ -134,7 +138,8 @@ function readoutText(
   const high = trace.max[index] ?? NaN;
   const range = low < high ? ` (${formatNumber(low)} … ${formatNumber(high)})` : "";
   const curve = smoothed ? ` ~ ${formatNumber(smoothed[index] ?? NaN)}` : "";
-  return `${axis === "step" ? texts.chart.step(place) : place}: ${formatNumber(value)}${range}${curve}`;
+  const at = axis === "step" ? texts.chart.step(place) : metricOfAxis(axis) ? `x ${place}` : place;
+  return `${at}: ${formatNumber(value)}${range}${curve}`;
 }
 
 function footText(trace: Trace, info: SeriesInfo, { yLog, zoom }: ChartView): string {

@@ -3,7 +3,7 @@
 
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { XAxis } from "../api/calls";
+import { isTimeAxis, metricOfAxis, type XAxis } from "../api/x_axis";
 import type { Series } from "../api/series";
 import { loadSeries, type SeriesRequest } from "./series_loader";
 import { HALF_LIVES_BEFORE, pixelsFor, timeWeightedAverage } from "./smooth";
@@ -66,6 +66,7 @@ function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: 
   const hi = zoom.hi + MARGIN_PART * width;
   const asked = Math.ceil((rounded * (hi - lo)) / width);
   const fine = halfLife > 0 ? pixelsFor(asked, hi - lo, halfLife) : asked;
+  if (metricOfAxis(axis) !== undefined) return { ...shared, lo: String(lo), hi: String(hi), pixels: fine };
   return {
     ...shared,
     lo: toServer(Math.floor(lo * unitsOf(axis)), origin),
@@ -74,7 +75,7 @@ function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: 
   };
 }
 
-const unitsOf = (axis: XAxis): number => (axis === "step" ? 1 : 1e6);
+const unitsOf = (axis: XAxis): number => (isTimeAxis(axis) ? 1e6 : 1);
 
 const STEP_MIN = -(2n ** 63n);
 const STEP_MAX = 2n ** 63n - 1n;

@@ -3,7 +3,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { XAxis } from "../../api/calls";
+import type { XAxis } from "../../api/x_axis";
 import type { RunDetail } from "../../api/types";
 import { seriesListQuery } from "../../state/queries";
 import { texts } from "../../texts";
