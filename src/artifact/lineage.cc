@@ -12,6 +12,7 @@
 
 #include "artifact/registry.h"
 #include "base/fs.h"
+#include "model/project_here.h"
 #include "model/redact.h"
 #include "storage/writer/writer_reader.h"
 
@@ -229,7 +230,7 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>*
       problems->emplace_back(edge.status().code(),
                              fmt::format("{}: {}", join_path(run.path, writer.identity.writer.hex() + ".db"), edge.status().message()));
     if (!edge.ok()) return;
-    edge->project = writer.identity.project_here(std::move(edge->project));
+    edge->project = project_here(writer.identity, std::move(edge->project));
     edge->run = run.identity;
     const bool naming = is_naming(attribute.value);
     edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
@@ -256,7 +257,7 @@ std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
   visit_artifact_events(run, nullptr, [&](const WriterSnapshot& writer, const Attribute& attribute) {
     RefusedArtifact refused;
     if (attribute.value.find("refused") == nullptr || !read_what_is_used(attribute.value, &refused)) return;
-    refused.project = writer.identity.project_here(std::move(refused.project));
+    refused.project = project_here(writer.identity, std::move(refused.project));
     refused.reason = attribute.value.text_or("refused", "");
     refused.run = run.identity;
     refused.time_us = attribute.time_us;

@@ -73,10 +73,6 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
   return out;
 }
 
-std::string WriterIdentity::project_here(std::string said) const {
-  return !recorded_project.empty() && said == recorded_project ? run.project : std::move(said);
-}
-
 Value WriterIdentity::to_value() const {
   Value out = Value::Map{{"writer", writer.hex()},
                          {"run", run.to_value()},
@@ -104,7 +100,6 @@ Value WriterIdentity::to_value() const {
   if (!launch.empty()) out.set("launch", launch);
   if (observed) out.set("observed", true);
   if (received) out.set("received", true);
-  if (!recorded_project.empty()) out.set("recorded_project", recorded_project);
   if (image != 0) out.set("image", image);
   if (!oom_file.empty()) {
     out.set("oom_file", oom_file);
@@ -166,7 +161,6 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   };
   out.observed = flag("observed");
   out.received = flag("received");
-  out.recorded_project = value.text_or("recorded_project", "");
   out.part = value.int_or("part", 1);
   if (const Value* before = value.find("before"); before != nullptr && before->is_map()) {
     const auto number = [before](std::string_view key) {

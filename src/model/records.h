@@ -114,7 +114,6 @@ struct WriterIdentity {
   std::string launch;     // the same for the ranks of one launch and for no other; empty where that is not known
   bool observed = false;  // a rank of ranks="observe": it records no metrics
   bool received = false;  // its frames came over HTTP: whether its process lives is judged by its heartbeat alone
-  std::string recorded_project;  // where the run was sent into another project: the one that its frames name; else ""
   int64_t started_us = 0;
   std::string version;      // of the library
   std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2
@@ -125,8 +124,6 @@ struct WriterIdentity {
   // Number of the part whose file holds this identity (storage/database/writer_parts.h).
   int64_t part = 1;
   PartsBefore before;  // zeros for part 1
-  // The project of an artifact that its frames name: the run's own is the one that the run is in here.
-  std::string project_here(std::string said) const;
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };

@@ -37,7 +37,6 @@ Result<bool> lock_server(const std::string& path, Fd* out) {
 WriterIdentity received_identity(const WriterIdentity& said, const RunFolder& run) {
   WriterIdentity out = said;
   out.run = run.identity;
-  out.recorded_project = said.run.project == run.identity.project ? "" : said.run.project;
   out.part = 1;
   out.before = {};
   out.received = true;

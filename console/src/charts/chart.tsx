@@ -22,6 +22,7 @@ export interface ChartView {
   halfLife: number;
   span: number;
   zoom: Range | undefined;
+  isLive: boolean;
 }
 
 interface ChartProps {
@@ -49,6 +50,7 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
     halfLife: view.halfLife,
     span: view.span,
     pixels: width * window.devicePixelRatio,
+    isLive: view.isLive,
     enabled: isSeen && width > 0,
   });
   const { trace, smoothed, query } = found;

@@ -26,14 +26,14 @@ export function ChartsTab({ run }: { run: RunDetail }): ReactNode {
         const metrics = all.filter((info) => !info.key.startsWith(SYSTEM_PREFIX));
         if (metrics.length === 0) return <Empty title={texts.chart.none} />;
         const axes = [...AXES, ...metrics.slice(0, METRIC_AXES_MAX).map((info) => metricAxis(info.key))];
-        return <ChartsOf run={run.uid} metrics={metrics} prefix="" axes={axes} />;
+        return <ChartsOf run={run} metrics={metrics} prefix="" axes={axes} />;
       }}
     </Loaded>
   );
 }
 
 interface ChartsOfProps {
-  run: string;
+  run: RunDetail;
   metrics: readonly SeriesInfo[];
   prefix: string;
   axes: readonly XAxis[];
@@ -53,6 +53,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
   }, [metrics, search.keys]);
   const span = spanOf(metrics, axis);
   const zoom = zoomOf(search);
+  const isLive = run.state === "running";
   const view = {
     axis,
     xLog: search.xlog ?? false,
@@ -60,6 +61,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
     halfLife: search.smooth ?? 0,
     span,
     zoom,
+    isLive,
   };
   const onZoom = (range: Range | undefined): void => {
     change({ lo: range?.lo, hi: range?.hi });
@@ -70,7 +72,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
       {shown.length === 0 ? (
         <Empty title={texts.chart.noneMatch} />
       ) : (
-        <ChartGrid run={run} metrics={shown} prefix={prefix} view={view} onZoom={onZoom} />
+        <ChartGrid run={run.uid} metrics={shown} prefix={prefix} view={view} onZoom={onZoom} />
       )}
     </>
   );

@@ -21,7 +21,7 @@ export function SystemTab({ run }: { run: RunDetail }): ReactNode {
         metrics.length === 0 ? (
           <Empty title={texts.chart.noSystem} />
         ) : (
-          <ChartsOf run={run.uid} metrics={metrics} prefix={SYSTEM_PREFIX} axes={AXES} />
+          <ChartsOf run={run} metrics={metrics} prefix={SYSTEM_PREFIX} axes={AXES} />
         )
       }
     </Loaded>
