@@ -12,6 +12,7 @@
 
 #include "artifact/registry.h"
 #include "base/fs.h"
+#include "model/project_here.h"
 #include "model/redact.h"
 #include "storage/writer/writer_reader.h"
 
@@ -85,14 +86,14 @@ bool read_what_is_used(const Value& value, T* out) {
 bool is_naming(const Value& value) { return value.find("named_us") != nullptr; }
 
 void visit_artifact_events(const RunFolder& run, std::vector<Status>* problems,
-                           const std::function<void(const std::string& path, const Attribute&)>& visit) {
+                           const std::function<void(const WriterSnapshot&, const Attribute&)>& visit) {
   for (const std::string& path : run.writer_dbs()) {
     auto reader = WriterReader::open(path);
     auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
     if (!snapshot.ok() && problems != nullptr) problems->push_back(snapshot.status());
     if (!snapshot.ok()) continue;
     for (const Attribute& attribute : snapshot->attributes)
-      if (attribute.type == EventType::kArtifact) visit(path, attribute);
+      if (attribute.type == EventType::kArtifact) visit(*snapshot, attribute);
   }
 }
 
@@ -222,12 +223,14 @@ Result<LineageEdge> edge_of_event(const Value& value) {
 
 std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>* problems) {
   std::vector<LineageEdge> out, named;
-  visit_artifact_events(run, problems, [&](const std::string& path, const Attribute& attribute) {
+  visit_artifact_events(run, problems, [&](const WriterSnapshot& writer, const Attribute& attribute) {
     if (attribute.value.find("refused") != nullptr) return;
     auto edge = edge_of_event(attribute.value);
     if (!edge.ok() && problems != nullptr)
-      problems->emplace_back(edge.status().code(), fmt::format("{}: {}", path, edge.status().message()));
+      problems->emplace_back(edge.status().code(),
+                             fmt::format("{}: {}", join_path(run.path, writer.identity.writer.hex() + ".db"), edge.status().message()));
     if (!edge.ok()) return;
+    edge->project = project_here(writer.identity, std::move(edge->project));
     edge->run = run.identity;
     const bool naming = is_naming(attribute.value);
     edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
@@ -251,9 +254,10 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>*
 
 std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
   std::vector<RefusedArtifact> out;
-  visit_artifact_events(run, nullptr, [&](const std::string&, const Attribute& attribute) {
+  visit_artifact_events(run, nullptr, [&](const WriterSnapshot& writer, const Attribute& attribute) {
     RefusedArtifact refused;
     if (attribute.value.find("refused") == nullptr || !read_what_is_used(attribute.value, &refused)) return;
+    refused.project = project_here(writer.identity, std::move(refused.project));
     refused.reason = attribute.value.text_or("refused", "");
     refused.run = run.identity;
     refused.time_us = attribute.time_us;

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_tab import Tab
-from playwright.sync_api import Browser, sync_playwright
+from browser_tab import Tab, chromium
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 
 @pytest.fixture(scope="session")
@@ -25,10 +23,8 @@ def built_console() -> Path:
 
 @pytest.fixture(scope="session")
 def browser(built_console: Path) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

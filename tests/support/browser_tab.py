@@ -3,9 +3,22 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Browser, ConsoleMessage, Page
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 WAIT_MS_MAX = 25_000
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class Tab:

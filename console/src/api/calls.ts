@@ -5,6 +5,7 @@ import { list, real, shape, type Check, type Json } from "./check";
 import { apiUrl, getJson, postForBytes, postJson } from "./http";
 import { decodeSeries, type Series } from "./series";
 import * as types from "./types";
+import type { XAxis } from "./x_axis";
 
 type Query = Record<string, string | number | undefined>;
 
@@ -53,8 +54,6 @@ export async function readSeriesList(
     if (page.series.length === 0 || found.length >= page.total) return found;
   }
 }
-
-export type XAxis = "step" | "relative" | "time";
 
 export interface SeriesQuery {
   runs: string[];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where ticks are and how they read.
 
-import type { XAxis } from "../api/calls";
+import type { XAxis } from "../api/x_axis";
 import { formatDuration, formatTime } from "../ui/format";
 import type { Range } from "./trace";
 

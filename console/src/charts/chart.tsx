@@ -2,7 +2,7 @@
 // One chart: title, value at the pointer, plot, and a line that says of how many points it is.
 
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import type { XAxis } from "../api/calls";
+import { metricOfAxis, type XAxis } from "../api/x_axis";
 import type { SeriesInfo } from "../api/types";
 import { texts } from "../texts";
 import { formatNumber, formatTime } from "../ui/format";
@@ -22,6 +22,7 @@ export interface ChartView {
   halfLife: number;
   span: number;
   zoom: Range | undefined;
+  isLive: boolean;
 }
 
 interface ChartProps {
@@ -49,6 +50,7 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
     halfLife: view.halfLife,
     span: view.span,
     pixels: width * window.devicePixelRatio,
+    isLive: view.isLive,
     enabled: isSeen && width > 0,
   });
   const { trace, smoothed, query } = found;
@@ -124,14 +126,22 @@ function readoutText(
 ): string {
   const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
   if (!trace || index < 0) return formatMaybe(info.last);
-  const at = trace.x1[index] ?? NaN;
-  const place = axis === "time" ? formatTime(at * 1e6) : formatX(at, axis, origin, 1);
+  const placeOf = (x: number): string =>
+    axis === "time"
+      ? formatTime(x * 1e6)
+      : metricOfAxis(axis)
+        ? formatNumber(x)
+        : formatX(x, axis, origin, 1);
+  const from = placeOf(trace.x0[index] ?? NaN);
+  const to = placeOf(trace.x1[index] ?? NaN);
+  const place = from === to ? to : `${from} – ${to}`;
   const value = trace.last[index] ?? NaN;
   const low = trace.min[index] ?? NaN;
   const high = trace.max[index] ?? NaN;
   const range = low < high ? ` (${formatNumber(low)} … ${formatNumber(high)})` : "";
   const curve = smoothed ? ` ~ ${formatNumber(smoothed[index] ?? NaN)}` : "";
-  return `${axis === "step" ? texts.chart.step(place) : place}: ${formatNumber(value)}${range}${curve}`;
+  const at = axis === "step" ? texts.chart.step(place) : metricOfAxis(axis) ? `x ${place}` : place;
+  return `${at}: ${formatNumber(value)}${range}${curve}`;
 }
 
 function footText(trace: Trace, info: SeriesInfo, { yLog, zoom }: ChartView): string {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an address says of the charts: x xlog ylog smooth keys lo hi.
 
-import type { XAxis } from "../api/calls";
+import { metricAxis, type XAxis } from "../api/x_axis";
 import type { Range } from "./trace";
 
 export interface ChartSearch {
@@ -19,7 +19,7 @@ export interface ChartSearch {
 const AXES: readonly XAxis[] = ["step", "relative", "time"];
 
 export function chartSearch(search: Record<string, unknown>): ChartSearch {
-  const x = AXES.find((axis) => axis === search["x"]);
+  const x = axisOf(search["x"]);
   const smooth = numberOf(search["smooth"]);
   const lo = numberOf(search["lo"]);
   const hi = numberOf(search["hi"]);
@@ -32,6 +32,11 @@ export function chartSearch(search: Record<string, unknown>): ChartSearch {
     ...(typeof search["keys"] === "string" && search["keys"] ? { keys: search["keys"] } : {}),
     ...(isZoomed ? { lo, hi } : {}),
   };
+}
+
+function axisOf(x: unknown): XAxis | undefined {
+  if (typeof x !== "string") return undefined;
+  return x.startsWith("metric:") ? metricAxis(x.slice("metric:".length)) : AXES.find((axis) => axis === x);
 }
 
 export const zoomOf = ({ lo, hi }: ChartSearch): Range | undefined =>

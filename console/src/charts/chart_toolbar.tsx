@@ -2,9 +2,10 @@
 // What applies to all charts of a page: filter of names, x axis, log axes, smoothing, zoom.
 
 import type { ReactNode } from "react";
-import type { XAxis } from "../api/calls";
+import { isTimeAxis, metricOfAxis, type XAxis } from "../api/x_axis";
 import { texts } from "../texts";
 import { formatDuration, formatNumber } from "../ui/format";
+import { visibleText } from "../ui/visible_text";
 import type { ChartSearch } from "./chart_search";
 import { halfLifeAt, positionOf } from "./smooth";
 
@@ -23,7 +24,11 @@ export function ChartToolbar({ search, onChange, span, isZoomed, axes }: ChartTo
   const label =
     halfLife > 0
       ? texts.chart.halfLife(
-          axis === "step" ? texts.chart.steps(formatNumber(halfLife)) : formatDuration(halfLife),
+          isTimeAxis(axis)
+            ? formatDuration(halfLife)
+            : axis === "step"
+              ? texts.chart.steps(formatNumber(halfLife))
+              : formatNumber(halfLife),
         )
       : texts.chart.smoothingOff;
   return (
@@ -54,7 +59,7 @@ export function ChartToolbar({ search, onChange, span, isZoomed, axes }: ChartTo
         >
           {axes.map((name) => (
             <option key={name} value={name}>
-              {texts.chart.axes[name]}
+              {nameOf(name)}
             </option>
           ))}
         </select>
@@ -86,6 +91,13 @@ export function ChartToolbar({ search, onChange, span, isZoomed, axes }: ChartTo
     </div>
   );
 }
+
+const nameOf = (axis: XAxis): string => {
+  const metric = metricOfAxis(axis);
+  return metric === undefined
+    ? texts.chart.axes[axis as keyof typeof texts.chart.axes]
+    : visibleText(metric, 40);
+};
 
 interface SwitchProps {
   label: string;

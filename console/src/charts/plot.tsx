@@ -3,7 +3,7 @@
 
 import { useEffect, useRef, type ReactNode } from "react";
 import uPlot from "uplot";
-import type { XAxis } from "../api/calls";
+import type { XAxis } from "../api/x_axis";
 import { useStore } from "../state/store";
 import { themeVersion } from "../state/theme";
 import { padded } from "./axis";

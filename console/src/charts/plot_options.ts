@@ -2,7 +2,7 @@
 // How uPlot is set up: it gives axes, scales, the pointer and the selection; painter.ts draws the lines.
 
 import type uPlot from "uplot";
-import type { XAxis } from "../api/calls";
+import type { XAxis } from "../api/x_axis";
 import { DURATION_STEPS_S, formatTick, formatX, logTicks, timeTicks } from "./axis";
 import type { Colors } from "./colors";
 import type { Range } from "./trace";

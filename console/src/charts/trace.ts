@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One metric of one run, ready to be drawn: cells over x in plot units. Points are cells of one row each.
 
-import type { XAxis } from "../api/calls";
+import { isTimeAxis, type XAxis } from "../api/x_axis";
 import type { Series } from "../api/series";
 
 /** Plot units of x: steps above an origin, or seconds (since the run's start, or since 1970). */
@@ -35,7 +35,7 @@ export function originOf(series: Series, axis: XAxis): bigint {
 
 export function traceOf(series: Series, axis: XAxis, origin: bigint): Trace {
   const base = Number(series.xBase - origin);
-  const scale = axis === "step" ? 1 : 1e6;
+  const scale = isTimeAxis(axis) ? 1e6 : 1;
   const place = (column: Float64Array): Float64Array => column.map((x) => (base + x) / scale);
   const shared = { key: series.key, n: series.n, rows: series.rows, leftOut: series.leftOut };
   if (series.data.form === "cells") {

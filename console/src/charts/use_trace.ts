@@ -3,10 +3,11 @@
 
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { XAxis } from "../api/calls";
+import { isTimeAxis, metricOfAxis, type XAxis } from "../api/x_axis";
 import type { Series } from "../api/series";
 import { loadSeries, type SeriesRequest } from "./series_loader";
 import { HALF_LIVES_BEFORE, pixelsFor, timeWeightedAverage } from "./smooth";
+import { TAIL_PIXELS, tailStart, withTail } from "./tail";
 import { originOf, traceOf, type Range, type Trace } from "./trace";
 
 export interface TraceQuery {
@@ -20,6 +21,8 @@ export interface TraceQuery {
   /** The range of x of the whole metric in plot units, where it is known; it decides how fine cells are. */
   span: number;
   pixels: number;
+  /** New rows come at its end; what is there stays. */
+  isLive: boolean;
   enabled: boolean;
 }
 
@@ -40,7 +43,8 @@ export function useTrace(wanted: TraceQuery): TraceResult {
   const request = requestOf(wanted);
   const query = useQuery({
     queryKey: ["run", wanted.run, "points", request],
-    queryFn: ({ signal }) => loadSeries(request, signal),
+    queryFn: ({ signal, client, queryKey }) =>
+      loadNew(request, wanted.isLive ? client.getQueryData<Series>(queryKey) : undefined, signal),
     placeholderData: keepPreviousData,
     enabled: wanted.enabled,
   });
@@ -51,6 +55,33 @@ export function useTrace(wanted: TraceQuery): TraceResult {
     const smoothed = trace && halfLife > 0 ? timeWeightedAverage(trace, halfLife) : undefined;
     return { trace, smoothed, origin, query };
   }, [series, axis, halfLife, query]);
+}
+
+/** Series by when all of them was asked for, in ms. */
+const loadedMs = new WeakMap<Series, number>();
+/** Rows may come before the end too (other ranks, a step logged late): all is asked for again after so long. */
+const WHOLE_EVERY_MS = 30_000;
+
+/** Of a series that is there only what is new at its end, where that goes. */
+async function loadNew(
+  request: SeriesRequest,
+  before: Series | undefined,
+  signal: AbortSignal,
+): Promise<Series> {
+  const loaded = before && loadedMs.get(before);
+  const isTail = request.lo === null && (request.x === "step" || request.x === "time");
+  const start = before && isTail ? tailStart(before) : undefined;
+  if (before && loaded !== undefined && start !== undefined && Date.now() - loaded < WHOLE_EVERY_MS) {
+    const tail = await loadSeries({ ...request, lo: String(start), pixels: TAIL_PIXELS }, signal);
+    const joined = withTail(before, tail, request.pixels);
+    if (joined) {
+      loadedMs.set(joined, loaded);
+      return joined;
+    }
+  }
+  const whole = await loadSeries(request, signal);
+  loadedMs.set(whole, Date.now());
+  return whole;
 }
 
 function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: TraceQuery): SeriesRequest {
@@ -66,6 +97,7 @@ function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: 
   const hi = zoom.hi + MARGIN_PART * width;
   const asked = Math.ceil((rounded * (hi - lo)) / width);
   const fine = halfLife > 0 ? pixelsFor(asked, hi - lo, halfLife) : asked;
+  if (metricOfAxis(axis) !== undefined) return { ...shared, lo: String(lo), hi: String(hi), pixels: fine };
   return {
     ...shared,
     lo: toServer(Math.floor(lo * unitsOf(axis)), origin),
@@ -74,7 +106,7 @@ function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: 
   };
 }
 
-const unitsOf = (axis: XAxis): number => (axis === "step" ? 1 : 1e6);
+const unitsOf = (axis: XAxis): number => (isTimeAxis(axis) ? 1e6 : 1);
 
 const STEP_MIN = -(2n ** 63n);
 const STEP_MAX = 2n ** 63n - 1n;

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, type ReactNode } from "react";
-import type { XAxis } from "../../api/calls";
+import { metricAxis, metricOfAxis, type XAxis } from "../../api/x_axis";
 import type { RunDetail, SeriesInfo } from "../../api/types";
 import { ChartGrid } from "../../charts/chart_grid";
 import { zoomOf, type ChartSearch } from "../../charts/chart_search";
@@ -15,6 +15,8 @@ import { Empty } from "../../ui/notes";
 
 export const SYSTEM_PREFIX = "system/";
 const AXES: readonly XAxis[] = ["step", "relative", "time"];
+/** So many metrics can be chosen as x. */
+const METRIC_AXES_MAX = 200;
 
 export function ChartsTab({ run }: { run: RunDetail }): ReactNode {
   const query = useQuery(seriesListQuery(run.uid));
@@ -23,14 +25,15 @@ export function ChartsTab({ run }: { run: RunDetail }): ReactNode {
       {(all) => {
         const metrics = all.filter((info) => !info.key.startsWith(SYSTEM_PREFIX));
         if (metrics.length === 0) return <Empty title={texts.chart.none} />;
-        return <ChartsOf run={run.uid} metrics={metrics} prefix="" axes={AXES} />;
+        const axes = [...AXES, ...metrics.slice(0, METRIC_AXES_MAX).map((info) => metricAxis(info.key))];
+        return <ChartsOf run={run} metrics={metrics} prefix="" axes={axes} />;
       }}
     </Loaded>
   );
 }
 
 interface ChartsOfProps {
-  run: string;
+  run: RunDetail;
   metrics: readonly SeriesInfo[];
   prefix: string;
   axes: readonly XAxis[];
@@ -50,6 +53,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
   }, [metrics, search.keys]);
   const span = spanOf(metrics, axis);
   const zoom = zoomOf(search);
+  const isLive = run.state === "running";
   const view = {
     axis,
     xLog: search.xlog ?? false,
@@ -57,6 +61,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
     halfLife: search.smooth ?? 0,
     span,
     zoom,
+    isLive,
   };
   const onZoom = (range: Range | undefined): void => {
     change({ lo: range?.lo, hi: range?.hi });
@@ -67,7 +72,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
       {shown.length === 0 ? (
         <Empty title={texts.chart.noneMatch} />
       ) : (
-        <ChartGrid run={run} metrics={shown} prefix={prefix} view={view} onZoom={onZoom} />
+        <ChartGrid run={run.uid} metrics={shown} prefix={prefix} view={view} onZoom={onZoom} />
       )}
     </>
   );
@@ -75,6 +80,9 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
 
 /** The longest range of x of the metrics, in plot units. */
 function spanOf(metrics: readonly SeriesInfo[], axis: XAxis): number {
+  const metric = metricOfAxis(axis);
+  const infoOfX = metric === undefined ? undefined : metrics.find((info) => info.key === metric);
+  if (infoOfX) return Number(infoOfX.max ?? 0) - Number(infoOfX.min ?? 0);
   const spans = metrics.map((info) =>
     axis === "step"
       ? Number(info.step_max ?? 0) - Number(info.step_min ?? 0)

@@ -121,6 +121,8 @@ const PROCESS_FIELDS = [
   "dropped",
 ];
 
+const NUMBERS = new Set(["attempt", "rank", "pid", "points", "dropped"]);
+
 function Processes({ writers }: { writers: readonly Json[] }): ReactNode {
   const rows = writers.filter(isFacts);
   return (
@@ -139,9 +141,11 @@ function Processes({ writers }: { writers: readonly Json[] }): ReactNode {
               {PROCESS_FIELDS.map((field) => {
                 const value = row[field];
                 return (
-                  <td key={field}>
+                  <td key={field} className={NUMBERS.has(field) ? "tk-number" : ""}>
                     {field.endsWith("_us") && typeof value === "number" ? (
                       formatTime(value)
+                    ) : field === "pid" ? (
+                      String(Number(value))
                     ) : (
                       <Value value={value} />
                     )}

@@ -3,7 +3,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { XAxis } from "../../api/calls";
+import type { XAxis } from "../../api/x_axis";
 import type { RunDetail } from "../../api/types";
 import { seriesListQuery } from "../../state/queries";
 import { texts } from "../../texts";
@@ -21,7 +21,7 @@ export function SystemTab({ run }: { run: RunDetail }): ReactNode {
         metrics.length === 0 ? (
           <Empty title={texts.chart.noSystem} />
         ) : (
-          <ChartsOf run={run.uid} metrics={metrics} prefix={SYSTEM_PREFIX} axes={AXES} />
+          <ChartsOf run={run} metrics={metrics} prefix={SYSTEM_PREFIX} axes={AXES} />
         )
       }
     </Loaded>

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""A live run in the browser: when its points show, and what an open page asks for meanwhile; and the console below a
+path of a reverse proxy.
+
+Method: this process records into a real server; Chromium's requests and answers are counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tracker
+from browser_tab import Tab
+from http_server import Server
+from playwright.sync_api import Browser, Page, Response, expect
+from prefix_proxy import PrefixProxy
+from scenario import Scenario
+
+SHOWN_SECONDS_MAX = 25  # five times what is promised
+TICK_BYTES_MAX = 2048
+TICKS_MS = 7000
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Iterator[Scenario]:
+    with Server(tmp_path / "server") as server:
+        yield Scenario(server, tmp_path / "work")
+
+
+def begin(scenario: Scenario) -> tracker.Run:
+    return tracker.init(
+        project="live",
+        name="live",
+        dir=str(scenario.folder / ".tracker"),
+        mode="online",
+        host=scenario.host,
+        token=scenario.token,
+        quiet=True,
+        system_interval=0,
+    )
+
+
+def charts_of(scenario: Scenario, browser: Browser, tabs: list[Tab], uid: str) -> Page:
+    page = scenario.log_in(browser, tabs).page
+    page.goto(f"{scenario.host}/p/live/r/{uid}/charts")
+    return page
+
+
+def listen(page: Page) -> list[Response]:
+    answers: list[Response] = []
+    page.on("response", answers.append)
+    return answers
+
+
+def test_a_point_reaches_the_browser(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    page = charts_of(scenario, browser, tabs, run.uid)
+    readout = page.locator('figure[data-metric="loss"] .tk-chart-readout')
+    expect(readout).to_have_text("1")
+    took = []
+    for step in range(1, 4):
+        logged = time.monotonic()
+        run.log({"loss": float(step * 111)}, step=step)
+        expect(readout).to_have_text(str(step * 111), timeout=60_000)
+        took.append(time.monotonic() - logged)
+    run.finish()
+    print(f"points reached the browser after {', '.join(f'{seconds:.1f} s' for seconds in took)}")
+    assert max(took) <= SHOWN_SECONDS_MAX
+
+
+def test_an_unchanged_view_asks_only_whether_something_changed(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    run.finish()
+    page = charts_of(scenario, browser, tabs, run.uid)
+    expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
+    page.wait_for_timeout(3000)  # the end of the run has come
+    answers = listen(page)
+    page.wait_for_timeout(TICKS_MS)
+    assert len(answers) >= 2
+    assert {answer.url.split("?")[0] for answer in answers} == {f"{scenario.host}/api/v1/changes"}
+    assert max(len(answer.body()) for answer in answers) < TICK_BYTES_MAX
+
+
+def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0, "other": 2.0}, step=0)
+    run.finish()
+    with PrefixProxy("/lab/user/trk/", scenario.server.port) as proxy:
+        tab = Tab(browser, proxy.address)
+        tabs.append(tab)
+        page = tab.open("/p/live")  # leads to the login page, and back
+        page.get_by_label("Token").fill(scenario.token)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("link", name="live", exact=True).last.click()
+        page.get_by_role("link", name="Charts", exact=True).click()
+        expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
+        assert page.url == f"{proxy.address}/p/live/r/{run.uid}/charts"
+        page.reload()
+        expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
+        page.get_by_label("x", exact=True).select_option(label="other")
+        expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
+        assert "x=metric" in page.url
