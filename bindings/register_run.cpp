@@ -12,6 +12,7 @@
 #include "released_gil.h"
 #include "run/run.h"
 #include "run/services/upload.h"
+#include "storage/database/writer_paths.h"
 #include "value_convert.h"
 #include "without_gil.h"
 
@@ -236,6 +237,18 @@ bool upload(Run& run, const std::string& folder, bool make_folder) {
       [&](const std::function<bool()>& go_on) { return run.upload({"", "", folder, make_folder}, go_on); });
 }
 
+bool upload_stored(const internal::RunFolder& run, const std::string& folder, bool make_folder) {
+  return with_server([&](const std::function<bool()>& go_on) {
+    return internal::upload_run(internal::store_path_of(run.path), run, {"", "", folder, make_folder}, go_on);
+  });
+}
+
+std::pair<std::string, std::string> known_server(const std::string& host, const std::string& token) {
+  const auto server = internal::known_server(host, token);
+  check(server.status());
+  return {server->url, server->token};
+}
+
 bool login(const std::string& host, const std::string& token) {
   return with_server([&](const std::function<bool()>& go_on) { return internal::login(host, token, go_on); });
 }
@@ -350,6 +363,10 @@ void register_run(py::module_& module) {
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
   register_media(module, run);
+  module.def("upload_stored", &upload_stored, py::arg("run"), py::arg("folder"), py::arg("make_folder"),
+             "As RunCore.upload(), of a run that is stored, to the server that is known.");
+  module.def("known_server", &known_server, py::arg("host"), py::arg("token"),
+             "Address and token that an upload would use; the address is empty where no server is known.");
   module.def("login", &login, py::arg("host"), py::arg("token"), "Saves them; True: the server takes the token.");
   module.def("init_run", &init_run, py::arg("options"), "Opens a run; None means not given.");
 }

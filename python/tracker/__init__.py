@@ -193,11 +193,12 @@ def open_run(name: str, *, dir: str | None = None) -> StoredRun:
     return open_stored(name, dir)
 
 
-def connect(host: str, token: str | None = None) -> Connection:
+def connect(host: str | None = None, token: str | None = None) -> Connection:
     """A server to read from: its runs() and open_run() are as those of a store.
 
-    host: its address, such as "https://runs.example". token: default TRACKER_TOKEN. Raises StoreError where it does not
-    answer, TrackerError where it is no tracker server or refuses the token.
+    host: its address, such as "https://runs.example"; default TRACKER_HOST, else that of login(). token: default
+    TRACKER_TOKEN, else that of login() for this host. ValueError where either is missing or host is no address;
+    StoreError where it does not answer, TrackerError where it is no tracker server or refuses the token.
     """
     from tracker._connect import connect as connect_to
 

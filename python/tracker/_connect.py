@@ -7,7 +7,6 @@ import fnmatch
 import http.client
 import json
 import math
-import os
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from tracker import _core
 from tracker._chart import SYSTEM_PREFIX, Chart
 from tracker._numpy import numpy, pandas
+from tracker._options import label
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +35,12 @@ _TYPES = {"f64": "<f8", "u32": "<u4", "i64": "<i8", "u8": "u1"}
 class _Server:
     """Requests to one server. Each opens a connection, goes through no proxy and follows no redirect."""
 
-    def __init__(self, host: str, token: str) -> None:
-        parts = urlsplit(host if "://" in host else f"http://{host}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"host: expected an address such as https://runs.example, got {host!r}")
-        self.address = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    def __init__(self, address: str, token: str) -> None:
+        parts = urlsplit(address)
+        self.address = address
         self._secure = parts.scheme == "https"
-        self._name, self._port = parts.hostname, parts.port
-        self._path = parts.path.rstrip("/") + "/api/v1/"
+        self._name, self._port = parts.hostname or "", parts.port
+        self._path = parts.path + "/api/v1/"
         self._token = token
 
     def ask(self, path: str, body: dict[str, Any] | None = None, **query: Any) -> tuple[bytes, str, str]:
@@ -291,8 +289,8 @@ class RemoteRunList(Sequence[RemoteRun]):
 class Connection:
     """A server to read from: what connect() returns. Threads: any."""
 
-    def __init__(self, host: str, token: str) -> None:
-        self._server = _Server(host, token)
+    def __init__(self, address: str, token: str) -> None:
+        self._server = _Server(address, token)
         about = self._server.json("server")
         if not isinstance(about, dict) or about.get("service") != "tracker" or 1 not in about.get("api", []):
             raise _core.TrackerError(f"{self._server.address} is no tracker server that this version can read")
@@ -347,9 +345,13 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def connect(host: str, token: str | None = None) -> Connection:
-    """A server whose runs are read. token: default TRACKER_TOKEN."""
-    token = os.environ.get("TRACKER_TOKEN", "") if token is None else token
+def connect(host: str | None = None, token: str | None = None) -> Connection:
+    """A server whose runs are read: the one that an upload would go to, with the token that it would use."""
+    address, token = _core.known_server(label("host", host) or "", label("token", token) or "")
+    if not address:
+        raise ValueError("no server is known: give connect() a host, set TRACKER_HOST, or call tracker.login() once")
     if not token:
-        raise ValueError("connect() needs a token: an argument, or TRACKER_TOKEN")
-    return Connection(host, token)
+        raise ValueError(
+            "connect() needs a token: an argument, TRACKER_TOKEN, or that of tracker.login() for this host"
+        )
+    return Connection(address, token)

@@ -99,7 +99,7 @@ class Run(_core.Run):
 
     @property
     def url(self) -> str | None:
-        """Where a server shows the run; None unless mode="online" and a server is known."""
+        """The page of the server's console that shows the run; None unless mode="online" and a server is known."""
         return self._core.url or None
 
     @property

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/known_server.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "base/fs.h"
 #include "model/value.h"
+#include "transport/http.h"
 
 namespace tracker::internal {
 namespace {
@@ -98,6 +100,17 @@ Result<KnownServer> known_server(std::string_view host, std::string_view token) 
   }
   TRACKER_RETURN_IF_ERROR(check_token(out.token));
   return out;
+}
+
+std::string run_page(std::string_view url, std::string_view project, std::string_view uid) {
+  std::string name;
+  for (const char c : project) {
+    if (c == '~') name += "~7E";
+    else if (c == '/') name += "~2F";
+    else name.push_back(c);
+  }
+  if (name.find_first_not_of('.') == std::string::npos) name = name.empty() ? "~" : "~2E" + name.substr(1);
+  return fmt::format("{}/p/{}/r/{}", url, url_encoded(name), uid);
 }
 
 std::string read_token_again(const KnownServer& server) {

@@ -24,6 +24,9 @@ Result<std::string> server_url(std::string_view host);
 bool is_this_machine(std::string_view url);
 // kInvalid: a host that is no URL, or a token with characters that no header may hold.
 Result<KnownServer> known_server(std::string_view host, std::string_view token);
+// The page of the server's console that shows a run: <url>/p/<project>/r/<uid>. The project is written as
+// console/src/state/address.ts does: "/" is ~2F, "~" is ~7E, and a name of dots only begins with ~2E.
+std::string run_page(std::string_view url, std::string_view project, std::string_view uid);
 // The token as its file says it now; of one without a file the token.
 std::string read_token_again(const KnownServer& server);
 

@@ -30,7 +30,7 @@ def own_shm() -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, own_shm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The store of the test; TRACKER_DIR names it and TRACKER_SHM_DIR own_shm, of all else in TRACKER_*
-    only that the system is not sampled. The user's login file is not met, nor written."""
+    only that the system is not sampled. A login file of the user is neither read nor written."""
     for name in list(os.environ):
         if name.startswith(("TRACKER_", "SLURM_", "OMPI_", "PMI_")) or name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
             monkeypatch.delenv(name)

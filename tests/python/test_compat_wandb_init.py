@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 import tracker
 import tracker.compat.wandb as wandb
-from tracker.compat.wandb import _server, _state
+from tracker.compat.wandb import _state
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,6 @@ def no_variables_and_no_login(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("WANDB_"):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(_server, "_host", None)
     monkeypatch.setattr(_state, "_said", set())
 
 
@@ -147,21 +147,24 @@ def test_without_a_server_one_line_says_that_runs_stay_local(capfd: pytest.Captu
     assert wandb.login(key="abc", host="https://api.wandb.ai") is False
     wandb.init(project="p").finish()
     told = capfd.readouterr().err
-    assert told.count("no tracker server is known") == 2  # the second names the host that is not contacted
+    assert told.count("no server is known") == 2  # the second names the host that is not contacted
     assert "https://api.wandb.ai is not contacted" in told
 
 
-def test_a_host_is_taken_with_a_token_of_a_tracker_server_or_where_the_variable_names_it(
+def test_a_host_is_taken_with_a_token_of_a_tracker_server_or_where_it_is_known_already(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert wandb.login(key="trk_abc", host="http://127.0.0.1:9") is True
-    run = wandb.init(project="p")
+    assert wandb.login() is True
+    assert wandb.login(key="abc", host="127.0.0.1:9") is True
+    run = wandb.init(project="p")  # by the login file, as a later process does
     assert run._run._core.mode == "online"
     run.finish()
-    monkeypatch.setattr(_server, "_host", None)
+    shutil.rmtree(os.environ["XDG_CONFIG_HOME"])
+    assert wandb.login() is False
     monkeypatch.setenv("TRACKER_HOST", "http://127.0.0.1:9")
     assert wandb.login() is True
-    assert "no tracker server is known" not in capfd.readouterr().err
+    assert capfd.readouterr().err.count("no server is known") == 1
 
 
 def test_silence_by_the_variable_or_by_the_settings(

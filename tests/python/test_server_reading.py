@@ -239,3 +239,25 @@ def test_connect_says_what_is_wrong(setting: tuple[Server, tracker.StoredRun]) -
         tracker.connect("http://127.0.0.1:9", "trk_x")
     with pytest.raises(ValueError, match="needs a token"):
         tracker.connect("http://127.0.0.1:9")
+    with pytest.raises(ValueError, match="no server is known"):
+        tracker.connect()
+    with pytest.raises(ValueError, match="expected a name or an address"):
+        tracker.connect("ftp://runs.example", "trk_x")
+
+
+def test_connect_takes_host_and_token_from_where_an_upload_takes_them(
+    setting: tuple[Server, tracker.StoredRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, local = setting
+    address = f"http://127.0.0.1:{server.port}"
+    assert tracker.login(address, server.token) is True
+    assert tracker.connect().open_run("otter").uid == local.uid
+    monkeypatch.setenv("TRACKER_HOST", "http://127.0.0.1:9")
+    with pytest.raises(ValueError, match="needs a token"):  # that of the login is of its host alone
+        tracker.connect()
+    monkeypatch.setenv("TRACKER_TOKEN", server.token)
+    with pytest.raises(tracker.StoreError, match="127.0.0.1:9 does not answer"):
+        tracker.connect()
+    assert tracker.connect(address).open_run("otter").uid == local.uid
+    with pytest.raises(tracker.TrackerError, match="no token"):
+        tracker.connect(address, "trk_wrong")

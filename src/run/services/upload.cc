@@ -244,7 +244,7 @@ std::string Run::url() const {
   const std::string& host = impl_->launch.server.url;
   return impl_->launch.mode != "online" || host.empty() || impl_->launch.run.uid.is_zero()
              ? ""
-             : fmt::format("{}/runs/{}", host, uid());
+             : run_page(host, project(), uid());
 }
 
 Status Run::upload(const UploadRequest& request, const std::function<bool()>& go_on) {

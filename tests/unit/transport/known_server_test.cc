@@ -50,6 +50,14 @@ TEST_F(KnownServerTest, TheTokenOfTheFileIsForTheServerOfTheFile) {
   EXPECT_EQ(read_token_again(known), "of-file");
 }
 
+TEST_F(KnownServerTest, ARunsPageNamesItsProjectAsTheConsolesAddressesDo) {
+  EXPECT_EQ(run_page("https://x.example/t", "mnist", "ab12"), "https://x.example/t/p/mnist/r/ab12");
+  EXPECT_EQ(run_page("http://h", "a/b", "1"), "http://h/p/a~2Fb/r/1");
+  EXPECT_EQ(run_page("http://h", "~2F", "1"), "http://h/p/~7E2F/r/1");
+  EXPECT_EQ(run_page("http://h", "..", "1"), "http://h/p/~2E./r/1");
+  EXPECT_EQ(run_page("http://h", "a?b#c%\xc3\xbc", "1"), "http://h/p/a%3Fb%23c%25%C3%BC/r/1");
+}
+
 TEST_F(KnownServerTest, TheFileIsForItsUserAlone) {
   ASSERT_TRUE(save_login({"https://file.example", "t", ""}).ok());
   struct stat st{};

@@ -92,7 +92,7 @@ def _begin(given: Mapping[str, Any], **options: Any) -> Run:
     entries = given["config"]
     if isinstance(entries, (str, os.PathLike)):
         entries = _config_file.read(entries)
-    chosen = given["mode"] or os.environ.get("SWANLAB_MODE") or ("online" if _upload.server_is_known() else None)
+    chosen = given["mode"] or os.environ.get("SWANLAB_MODE") or ("online" if _upload.known_host() else None)
     if chosen is not None and chosen not in _names.MODES:
         raise ValueError(f"mode must be one of {', '.join(_names.MODES)}, got {chosen!r}")
     project = given["project"] or os.environ.get("SWANLAB_PROJECT")

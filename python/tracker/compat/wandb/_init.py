@@ -8,7 +8,7 @@ import os
 
 import tracker
 from tracker import _current
-from tracker.compat import _report
+from tracker.compat import _report, _upload
 from tracker.compat._accepted import accept
 from tracker.compat.wandb import _config, _resume, _server, _state
 from tracker.compat.wandb._run import Run, RunDisabled
@@ -134,7 +134,7 @@ def _mode(chosen: dict[str, Any]) -> str | None:
     mode: str | None = chosen["mode"]
     if mode in ("offline", "disabled") or (mode is None and os.environ.get("TRACKER_MODE")):
         return mode
-    return "local" if _server.known_host() is None else "online"
+    return "local" if _upload.known_host() is None else "online"
 
 
 def _opened(chosen: dict[str, Any], settings: Settings, config: dict[str, Any]) -> Run:
