@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import tracker
-from demo import commands
 
 HERE = Path(__file__).resolve().parent
 TRACKER = [sys.executable, "-m", "tracker"]
@@ -157,7 +156,7 @@ def main() -> int:
             good = compare(connection)
             print("\n== " + ("nothing differs" if good else "SERVER AND LOCAL STORE DIFFER"))
             print(f"   in the browser (once, within 10 minutes): {link(store)}")
-            print(f"   another link: {commands()[1]} -m tracker ui --link --dir {store}", flush=True)
+            print(f"   another link: {shell_words()} ui --link --dir {store}", flush=True)
             if sys.stdin.isatty():
                 print("   the server runs until Ctrl-C", flush=True)
                 server.wait()
@@ -167,6 +166,12 @@ def main() -> int:
             server.terminate()
             server.wait()
     return 0 if good else 1
+
+
+def shell_words() -> str:
+    """How a shell says `tracker` as this process does."""
+    package = os.environ.get("PYTHONPATH", "")
+    return (f"PYTHONPATH={package} " if package else "") + " ".join(TRACKER)
 
 
 def link(store: Path) -> str:

@@ -184,6 +184,6 @@ def test_a_script_of_swanlab_records_its_run(tmp_path: Path) -> None:
 def test_the_commands_of_the_readme_show_a_run_in_the_browser(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```\n(pip install .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     install, example, ui = [line.partition("#")[0].strip() for line in block.splitlines()]
-    assert install == "pip install -v '.[server]'"  # tests/install: the console of an installation
+    assert install == "pip install -v '.[media,server]'"  # tests/install: the console of an installation
     run_example(example.removeprefix("python examples/"), tmp_path)
     assert b'src="./assets/index-' in page_of(f"{sys.executable} -m {ui} --dir store", tmp_path)

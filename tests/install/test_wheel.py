@@ -116,19 +116,17 @@ def test_wheel_records_a_run_in_a_clean_environment(run: Run, environment: Path,
 def test_ui_of_the_wheel_serves_the_console(run: Run, environment: Path, tmp_path: Path) -> None:
     record(run, [environment], tmp_path)
     script = SHOW_UI.format(packages=sysconfig.get_path("purelib"))
-    words = [environment, "-I", "-c", script, "ui", "--no-browser", "--dir", tmp_path / "store"]
-    ui = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    try:
+    words = [str(environment), "-I", "-c", script, "ui", "--no-browser", "--dir", str(tmp_path / "store")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as ui:
         assert ui.stderr is not None
-        address = ui.stderr.readline().removeprefix("tracker: ").split("/#code=")[0]
-        with urllib.request.urlopen(address, timeout=60) as page:
-            (script,) = re.findall(r'src="\./(assets/index-[^"]+\.js)"', page.read().decode())
-        with urllib.request.urlopen(f"{address}/{script}", timeout=60) as answer:
-            assert len(answer.read()) > 100_000
-    finally:
-        ui.kill()
-        ui.wait()
-        ui.stderr.close()
+        try:
+            address = ui.stderr.readline().removeprefix("tracker: ").split("/#code=")[0]
+            with urllib.request.urlopen(address, timeout=60) as page:
+                (script,) = re.findall(r'src="\./(assets/index-[^"]+\.js)"', page.read().decode())
+            with urllib.request.urlopen(f"{address}/{script}", timeout=60) as answer:
+                assert len(answer.read()) > 100_000
+        finally:
+            ui.kill()
 
 
 def test_wheel_installs_the_command(run: Run, environment: Path, root: Path) -> None:
