@@ -133,7 +133,8 @@ Result<std::vector<WaitingWriter>> IngestDb::waiting() {
 }
 
 Result<std::vector<WaitingUnit>> IngestDb::units(int64_t writer, int64_t after_id, uint64_t bytes_max) {
-  auto rows = db_.prepare("SELECT id, kind, first, last, after, bytes FROM unit WHERE writer = ? AND id > ? ORDER BY id");
+  auto rows =
+      db_.prepare("SELECT id, kind, first, last, after, bytes FROM unit WHERE writer = ? AND id > ? ORDER BY id");
   if (!rows.ok()) return rows.status();
   rows->bind(writer).bind(after_id);
   std::vector<WaitingUnit> out;

@@ -28,9 +28,9 @@ struct Ingest::Writer {
   int64_t used_ns = 0;
   // Of the thread that applies.
   std::unique_ptr<WriterStore> store;
-  int64_t applied_id = 0;      // of its units
+  int64_t applied_id = 0;              // of its units
   std::optional<uint64_t> stored_seq;  // the last number of its file, as this process left it
-  int64_t stored_beat_us = 0;  // the sign of life in its database
+  int64_t stored_beat_us = 0;          // the sign of life in its database
   bool may_have_ended = false;
   bool has_failed = false;  // which was reported
 };

@@ -137,7 +137,6 @@ NOT_TESTED: dict[str, str] = {
     "SHUTDOWN_SECONDS_MAX": "uvicorn's",
     "kAsksMax": "a server that acknowledges nothing and refuses nothing",
     "kRestartsMax": "a server that answers each part with another offset",
-    "kPartLeast": "a server that takes no part of 4 KiB",
     "kProblemsMax": "a hundred units that a server refuses",
     "kSignOfLifeUs": "15 s",
     "kSocketsMax": "64 connections of one process",

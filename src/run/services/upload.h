@@ -19,7 +19,7 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kUploadInterval{500};  // after a round that sent all there was
+constexpr std::chrono::milliseconds kUploadInterval{500};    // after a round that sent all there was
 constexpr std::chrono::milliseconds kNoAccessPause{60'000};  // after an answer that a person has to change
 
 class RunUpload {

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "server/ingest_db.h"
-#include "support/service_fixture.h"
 #include "support/child.h"
+#include "support/service_fixture.h"
 
 namespace tracker::internal {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: where somebody removes or replaces files of a received run under a live server, it acknowledges nothing on top of
-// what is gone, says so in one line, and has the run whole when the client has sent it again; nobody may remove files
-// with a command meanwhile. Method: files removed between two batches.
+// Goal: where somebody removes or replaces files of a received run under a live server, it acknowledges nothing on top
+// of what is gone, says so in one line, and has the run whole when the client has sent it again; nobody may remove
+// files with a command meanwhile. Method: files removed between two batches.
 #include <filesystem>
 
 #include "server/ingest_db.h"

@@ -69,10 +69,9 @@ TEST_F(RefusedBatchTest, OneWhoseFrameIsOfAnotherWriterOrNumber) {
 TEST_F(RefusedBatchTest, OneWithASoundUnitBeforeABadOne) {
   const std::string good = encode_frame(test_frame(writer_, 1));
   const std::string bad = encode_frame(test_frame(test_identity(), 2));
-  expect_refused(encode_batch({writer_,
-                               0,
-                               {{BatchUnitKind::kFrame, 0, 1, 1, 0, good}, {BatchUnitKind::kFrame, 1, 2, 2, 0, bad}}}),
-                 400);
+  expect_refused(
+      encode_batch({writer_, 0, {{BatchUnitKind::kFrame, 0, 1, 1, 0, good}, {BatchUnitKind::kFrame, 1, 2, 2, 0, bad}}}),
+      400);
 }
 
 TEST_F(RefusedBatchTest, OneOfANewerVersion) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a file arrives in parts, in order, and is there when all of it has the digest of its name. Method: parts over the
-// service; what it says it has received; the blob in the store.
+// Goal: a file arrives in parts, in order, and is there when all of it has the digest of its name. Method: parts over
+// the service; what it says it has received; the blob in the store.
 #include "artifact/digest.h"
 #include "support/service_fixture.h"
 
@@ -11,7 +11,8 @@ class UploadPartsTest : public ServiceTest {
  protected:
   Response put(const std::string& digest, uint64_t offset, std::string_view part) {
     return ask("PUT", "blobs/" + digest,
-               {{"project", "p"}, {"offset", std::to_string(offset)}, {"bytes", std::to_string(content_.size())}}, part);
+               {{"project", "p"}, {"offset", std::to_string(offset)}, {"bytes", std::to_string(content_.size())}},
+               part);
   }
   std::string missing() {
     return ask("POST", "files/missing", {{"project", "p"}}, "{\"blobs\": [\"" + digest_ + "\"]}").body;
