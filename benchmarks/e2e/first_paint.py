@@ -45,9 +45,7 @@ def make_runs(store: str) -> dict[str, str]:
     """The uid of each run."""
     empty = tracker.init(project="bench", id="empty", dir=store, quiet=True, system_interval=0)
     empty.finish()
-    long = tracker.init(
-        project="bench", id="long", dir=store, quiet=True, system_interval=0, on_full="block"
-    )
+    long = tracker.init(project="bench", id="long", dir=store, quiet=True, system_interval=0, on_full="block")
     rng = np.random.default_rng(0)
     names = [f"metric{i:02}" for i in range(CHARTS)]
     for start in range(0, POINTS, 10_000):

@@ -90,9 +90,7 @@ def test_an_unchanged_view_asks_only_whether_something_changed(
     assert max(len(answer.body()) for answer in answers) < TICK_BYTES_MAX
 
 
-def test_of_a_long_live_chart_only_the_tail_is_asked_for(
-    browser: Browser, tabs: list[Tab], scenario: Scenario
-) -> None:
+def test_of_a_long_live_chart_only_the_tail_is_asked_for(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
     run = begin(scenario)
     for step in range(20_000):
         run.log({"loss": (step * 7) % 1009}, step=step)
@@ -133,3 +131,4 @@ def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scena
         page.locator(".tk-toolbar select").select_option(label="other")
         expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
         assert "x=metric" in page.url
+        page.close()  # before the server ends, which it would ask
