@@ -71,7 +71,8 @@ def console(store: str) -> Iterator[str]:
 
 def paint_ms(browser: Browser, login: object, address: str, condition: str) -> tuple[float, list[str]]:
     """When it was painted, and what it asked for."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, storage_state=login)  # type: ignore[arg-type]
+    size = {"width": 1440, "height": 900}
+    context = browser.new_context(viewport=size, storage_state=login)  # type: ignore[arg-type]
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
