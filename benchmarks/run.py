@@ -39,6 +39,7 @@ PROGRAMS: dict[str, list[str]] = {
     "ranged_read": [str(BUILD / "benchmarks" / "bin" / "bench_ranged_read")],
     "chart_far": [str(BUILD / "benchmarks" / "bin" / "bench_chart_far")],
     "chart_axes": [str(BUILD / "benchmarks" / "bin" / "bench_chart_axes")],
+    "first_paint": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "first_paint.py")],
     "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
     "slow_disk": [str(BUILD / "benchmarks" / "bin" / "bench_slow_disk")],
     "guest_memory": [str(BUILD / "benchmarks" / "bin" / "bench_guest_memory")],

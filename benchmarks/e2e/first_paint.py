@@ -45,9 +45,7 @@ def make_runs(store: str) -> dict[str, str]:
     """The uid of each run."""
     empty = tracker.init(project="bench", id="empty", dir=store, quiet=True, system_interval=0)
     empty.finish()
-    long = tracker.init(
-        project="bench", id="long", dir=store, quiet=True, system_interval=0, on_full="block"
-    )
+    long = tracker.init(project="bench", id="long", dir=store, quiet=True, system_interval=0, on_full="block")
     rng = np.random.default_rng(0)
     names = [f"metric{i:02}" for i in range(CHARTS)]
     for start in range(0, POINTS, 10_000):
@@ -73,7 +71,8 @@ def console(store: str) -> Iterator[str]:
 
 def paint_ms(browser: Browser, login: object, address: str, condition: str) -> tuple[float, list[str]]:
     """When it was painted, and what it asked for."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, storage_state=login)  # type: ignore[arg-type]
+    size = {"width": 1440, "height": 900}
+    context = browser.new_context(viewport=size, storage_state=login)  # type: ignore[arg-type]
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

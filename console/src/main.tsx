@@ -12,6 +12,9 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/pages.css";
 
+// Relative to the address that was opened; a browser would read it again as relative to each later one.
+const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+icon?.setAttribute("href", icon.href);
 applyTheme();
 watchSystemTheme();
 sendToLogin(queryClient, router);

@@ -69,9 +69,7 @@ def test(loader, kind, global_step, epoch):
     sums = torch.zeros(3)
     for images, labels in loader:
         output = model.module(images)
-        sums += torch.tensor(
-            [criterion(output, labels) * len(labels), (output.argmax(1) == labels).sum(), len(labels)]
-        )
+        sums += torch.tensor([criterion(output, labels) * len(labels), (output.argmax(1) == labels).sum(), len(labels)])
     dist.all_reduce(sums)
     loss, accuracy = (sums[:2] / sums[2]).tolist()
     if dist.get_rank() == 0:

@@ -227,8 +227,9 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>*
     if (attribute.value.find("refused") != nullptr) return;
     auto edge = edge_of_event(attribute.value);
     if (!edge.ok() && problems != nullptr)
-      problems->emplace_back(edge.status().code(),
-                             fmt::format("{}: {}", join_path(run.path, writer.identity.writer.hex() + ".db"), edge.status().message()));
+      problems->emplace_back(
+          edge.status().code(),
+          fmt::format("{}: {}", join_path(run.path, writer.identity.writer.hex() + ".db"), edge.status().message()));
     if (!edge.ok()) return;
     edge->project = project_here(writer.identity, std::move(edge->project));
     edge->run = run.identity;

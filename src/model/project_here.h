@@ -3,14 +3,15 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "model/key.h"
 #include "model/records.h"
 
 namespace tracker::internal {
 
-// `said`, unless the run was sent into another project of a server (docs/formats/http.md) and `said` is the one in which
-// it was recorded, which the writer's `run_dir` names: then that of the run, for its artifacts were sent there too.
+// `said`, unless the run was sent into another project of a server (docs/formats/http.md) and `said` is the one in
+// which it was recorded, as the writer's `run_dir` has it: then the run's, for its artifacts were sent there too.
 inline std::string project_here(const WriterIdentity& writer, std::string said) {
   const bool is_own = writer.received && writer.run_dir.starts_with("runs/" + folder_name(said) + "/");
   return is_own ? writer.run.project : std::move(said);

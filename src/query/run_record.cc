@@ -73,7 +73,8 @@ void take_artifacts(const RunView& view, CatalogRecord* record) {
       if ((use != "input" && use != "output") || name.empty() || number < 0) continue;
       // The number is that of the store where it was said, which may be a copy of this one.
       const std::string digest = version.text_or("digest", "");
-      const std::string artifact = fmt::format("{}/{}", project_here(writer.identity, version.text_or("project", "")), name);
+      const std::string artifact =
+          fmt::format("{}/{}", project_here(writer.identity, version.text_or("project", "")), name);
       std::string text = fmt::format("{}:v{}", artifact, number);
       if (!known.insert(use + (digest.empty() ? text : artifact + "@" + digest)).second) continue;
       if (!digest.empty()) text += "@" + digest;

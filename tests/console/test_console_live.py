@@ -22,6 +22,7 @@ from scenario import Scenario
 SHOWN_SECONDS_MAX = 25  # five times what is promised
 TICK_BYTES_MAX = 2048
 TICKS_MS = 7000
+TAIL_BYTES_MAX = 8192  # a whole chart of 20,000 points is some 60 KB
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def scenario(tmp_path: Path) -> Iterator[Scenario]:
 def begin(scenario: Scenario) -> tracker.Run:
     return tracker.init(
         project="live",
-        name="live",
+        name="first",
         dir=str(scenario.folder / ".tracker"),
         mode="online",
         host=scenario.host,
@@ -51,7 +52,7 @@ def charts_of(scenario: Scenario, browser: Browser, tabs: list[Tab], uid: str) -
 
 def listen(page: Page) -> list[Response]:
     answers: list[Response] = []
-    page.on("response", answers.append)
+    page.on("response", lambda answer: answers.append(answer))
     return answers
 
 
@@ -89,6 +90,28 @@ def test_an_unchanged_view_asks_only_whether_something_changed(
     assert max(len(answer.body()) for answer in answers) < TICK_BYTES_MAX
 
 
+def test_of_a_long_live_chart_only_the_tail_is_asked_for(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
+    run = begin(scenario)
+    for step in range(20_000):
+        run.log({"loss": (step * 7) % 1009}, step=step)
+    assert run.flush()
+    page = charts_of(scenario, browser, tabs, run.uid)
+    figure = page.locator('figure[data-metric="loss"]')
+    expect(figure).to_contain_text("20,000 points as", timeout=60_000)
+    answers = listen(page)
+    for step in range(20_000, 20_020):
+        run.log({"loss": -1.0}, step=step)
+    expect(figure).to_contain_text("20,020 points as", timeout=60_000)
+    expect(figure.locator(".tk-chart-readout")).to_have_text("−1")
+    series = [answer for answer in answers if answer.url.endswith("/api/v1/series")]
+    assert series
+    assert max(len(answer.body()) for answer in series) < TAIL_BYTES_MAX
+    joined = figure.locator(".tk-chart-foot").inner_text()
+    run.finish()
+    page.reload()
+    expect(figure.locator(".tk-chart-foot")).to_have_text(joined)
+
+
 def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
     run = begin(scenario)
     run.log({"loss": 1.0, "other": 2.0}, step=0)
@@ -99,12 +122,13 @@ def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scena
         page = tab.open("/p/live")  # leads to the login page, and back
         page.get_by_label("Token").fill(scenario.token)
         page.get_by_role("button", name="Log in").click()
-        page.get_by_role("link", name="live", exact=True).last.click()
+        page.get_by_role("row").get_by_role("link", name="first", exact=True).click()
         page.get_by_role("link", name="Charts", exact=True).click()
         expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
         assert page.url == f"{proxy.address}/p/live/r/{run.uid}/charts"
         page.reload()
         expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
-        page.get_by_label("x", exact=True).select_option(label="other")
+        page.locator(".tk-toolbar select").select_option(label="other")
         expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
         assert "x=metric" in page.url
+        page.close()  # before the server ends, which it would ask

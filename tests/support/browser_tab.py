@@ -7,9 +7,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 WAIT_MS_MAX = 25_000
+expect.set_options(timeout=WAIT_MS_MAX)
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A reverse proxy that mounts a server below a path, as nginx does with `location /lab/trk/ { proxy_pass http://…/; }`."""
+"""A reverse proxy that mounts a server below a path, as nginx does with `location /lab/ { proxy_pass …/; }`."""
 
 from __future__ import annotations
 

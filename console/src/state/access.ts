@@ -43,10 +43,10 @@ export function sendToLogin(client: QueryClient, router: Navigator): void {
   });
 }
 
-/** The address within the console to go to after a login: never one of another site, or outside of the root path. */
+/** Where to go after a login. `next` is a path below the root path: never another site, nor outside of the root path. */
 export function safeNext(next: string | undefined): string {
-  if (next === undefined) return ROOT_PATH;
-  const url = new URL(next, location.origin + ROOT_PATH);
+  if (!next?.startsWith("/")) return ROOT_PATH;
+  const url = new URL(`.${next}`, location.origin + ROOT_PATH);
   const isHere = url.origin === location.origin && url.pathname.startsWith(ROOT_PATH);
   return isHere ? url.pathname + url.search : ROOT_PATH;
 }
