@@ -469,6 +469,7 @@ def test_media_and_artifacts_arrive_whole(server: Server, data: Path, tmp_path: 
     for file in data.rglob("*.bin"):
         assert (folder / file.relative_to(data)).read_bytes() == file.read_bytes()
     (medium,) = tracker.open_run(run.uid, dir=str(server.store)).media("page")
+    assert medium.path is not None
     assert Path(medium.path).read_text() == page
     assert synced()["bytes_sent"] == 0
 
