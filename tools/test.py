@@ -328,7 +328,8 @@ def preset_builds(preset: str) -> Tally:
 
 
 PACKAGE = ("_core", "tracker_python_package", "tracker_program")
-TESTED = ("tracker_tests", "tracker_shared", "gate_calls", "quickstart", "cpp_trainer", "c_program")
+EXAMPLES = ("quickstart", "cpp_trainer", "c_program", "upload_c", "upload_cpp")
+TESTED = ("tracker_tests", "tracker_shared", "gate_calls", *EXAMPLES)
 PARTS: dict[str, Callable[[], Tally]] = {
     "build": lambda: build("dev", *PACKAGE, *TESTED),
     "package": lambda: build("dev", *PACKAGE),

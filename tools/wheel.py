@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Builds the wheel into dist/, with the libraries it needs inside (auditwheel), for machines that have none of them.
 
+libcurl is not among them: uploads use the system's, with its certificates (docs/upload.md).
+
 The build folder is kept, so a second wheel compiles only what changed. dist/ holds the wheel of this run alone.
 """
 
@@ -36,7 +38,7 @@ def main() -> int:
     settings = ["-Cbuild-dir=build-{wheel_tag}", *(f"-Ccmake.args={flag}" for flag in FLAGS)]
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={RAW}", *settings)
     (raw,) = RAW.glob("*.whl")
-    run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(DIST), str(raw))
+    run(sys.executable, "-m", "auditwheel", "repair", "--exclude", "libcurl.so.4", "--wheel-dir", str(DIST), str(raw))
     (wheel,) = DIST.glob("*.whl")
     print(wheel.relative_to(ROOT))
     return 0

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "sync/run_sync.h"
+#include "sync/runs_at_rest.h"
 #include "transport/known_server.h"
 
 namespace tracker::internal {
@@ -22,8 +24,19 @@ struct SyncedRun {
   std::vector<std::string> problems;
 };
 
+// Of a run that is at rest and of mode local `known` says so: then it is not opened again.
+bool is_local(const Store& store, const RunFolder& run, RunsAtRest* known) {
+  if (const RunAtRest* at_rest = known->find(run)) return at_rest->server.empty();
+  auto at_rest = look_at_rest(store.path(), run);
+  bool ended = false;
+  if (mode_of_run(run, &ended) != "local") return false;
+  if (ended && at_rest) known->put(run, std::move(*at_rest));
+  return true;
+}
+
 // Those named; without names those that init(mode="offline") or "online" recorded.
-Result<std::vector<RunFolder>> chosen_runs(Console& console, const Store& store, const SyncOptions& options) {
+Result<std::vector<RunFolder>> chosen_runs(Console& console, const Store& store, const SyncOptions& options,
+                                           RunsAtRest* at_rest) {
   std::vector<RunFolder> out;
   for (const std::string& name : options.runs) {
     auto run = store.resolve_run(name, RunNames::kOfRuns);
@@ -36,12 +49,15 @@ Result<std::vector<RunFolder>> chosen_runs(Console& console, const Store& store,
   std::vector<Status> damaged;
   std::vector<RunFolder> all = store.list_runs("", &damaged);
   for (const Status& status : damaged) console.note(status.to_string());
+  std::set<std::string> there;
   ProgressBar bar(console, "looking for runs to send");
   for (size_t i = 0; i < all.size(); ++i) {
     bar.show(i, all.size());
-    if (mode_of_run(all[i]) != "local") out.push_back(std::move(all[i]));
+    there.insert(all[i].path);
+    if (!is_local(store, all[i], at_rest)) out.push_back(std::move(all[i]));
   }
   bar.clear();
+  at_rest->forget_others(there);
   std::reverse(out.begin(), out.end());  // the oldest first
   return out;
 }
@@ -74,6 +90,40 @@ class SendingLine {
   const int64_t begun_ns_;
   int64_t drawn_ns_ = 0;
 };
+
+// `bare`: of a run that has not changed since all of it was on this server only the numbers are compared.
+ServerAnswer send_run(Console& console, const Store& store, ServerLink* server, RunsAtRest* known, bool bare,
+                      SyncedRun* out) {
+  RunSync sync(server, store.path(), out->run);
+  ServerAnswer answer;
+  if (const RunAtRest* at_rest = bare ? known->find(out->run) : nullptr;
+      at_rest != nullptr && at_rest->server == server->store() && sync.holds(at_rest->acked, &answer)) {
+    out->complete = true;
+    return answer;
+  }
+  const auto before = look_at_rest(store.path(), out->run);
+  SendingLine line(console, sync, run_text(out->run));
+  const std::function<bool()> go_on = [&line] {
+    line.show();
+    return true;
+  };
+  server->set_go_on(go_on);
+  answer = sync_all(&sync, server, go_on);
+  server->set_go_on([] { return true; });
+  out->counts = sync.counts();
+  out->problems = sync.problems();
+  out->complete = answer.ok() && out->problems.empty();
+  out->writers_unfinished = sync.writers_unfinished();
+  if (!bare || !out->complete || out->writers_unfinished > 0 || !before) return answer;
+  auto after = look_at_rest(store.path(), out->run, sync.artifacts());
+  if (!after ||
+      !std::includes(after->folders.begin(), after->folders.end(), before->folders.begin(), before->folders.end()))
+    return answer;
+  after->server = server->store();
+  after->acked = sync.acked();
+  known->put(out->run, std::move(*after));
+  return answer;
+}
 
 void print_run(Console& console, const SyncedRun& each) {
   const std::string name = visible(run_text(each.run));
@@ -129,7 +179,8 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
                                 "was sent and nothing is lost"));
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto chosen = chosen_runs(console, *store, options);
+  RunsAtRest at_rest = RunsAtRest::read(store->path());
+  const auto chosen = chosen_runs(console, *store, options, &at_rest);
   if (!chosen.ok()) return fail(console, chosen.status());
   ServerLink server(std::move(*known));
   std::vector<SyncedRun> runs;
@@ -138,25 +189,14 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
   for (const RunFolder& run : *chosen) {
     SyncedRun each{run, {}, false, 0, {}};
     if (answer.ok()) {
-      RunSync sync(&server, store->path(), run);
-      SendingLine line(console, sync, run_text(run));
-      const std::function<bool()> go_on = [&line] {
-        line.show();
-        return true;
-      };
-      server.set_go_on(go_on);
-      answer = sync_all(&sync, &server, go_on);
-      server.set_go_on([] { return true; });
-      each.counts = sync.counts();
-      each.problems = sync.problems();
-      each.complete = answer.ok() && each.problems.empty();
-      each.writers_unfinished = sync.writers_unfinished();
+      answer = send_run(console, *store, &server, &at_rest, options.runs.empty(), &each);
       sum.points_sent += each.counts.points_sent;
       sum.files_sent += each.counts.files_sent;
       sum.bytes_sent += each.counts.bytes_sent;
     }
     runs.push_back(std::move(each));
   }
+  at_rest.save();
   print(console, *store, server, runs, sum, options.json);
   bool complete = answer.ok();
   for (const SyncedRun& each : runs) {

@@ -58,6 +58,13 @@ ServerAnswer RunSync::round() {
   return answer.ok() && files_due_ && !leaves_files ? send_files() : answer;
 }
 
+bool RunSync::holds(const std::map<std::string, uint64_t>& acked, ServerAnswer* answer) {
+  *answer = server_->greet();
+  if (answer->ok()) *answer = ask_acked();
+  return answer->ok() &&
+         std::all_of(acked.begin(), acked.end(), [&](const auto& each) { return acked_[each.first] >= each.second; });
+}
+
 ServerAnswer RunSync::send_files() {
   std::vector<LineageEdge> edges;
   {
@@ -66,6 +73,7 @@ ServerAnswer RunSync::send_files() {
     if (own_.files != nullptr && !lock) return {};
     edges = edges_of_run(run_);
   }
+  for (const LineageEdge& edge : edges) artifacts_.emplace(edge.project, edge.name);
   files_due_ = false;
   sending_files_ = true;
   ServerAnswer answer = files_.send(edges, &problems_);
@@ -239,6 +247,7 @@ ServerAnswer RunSync::post(WriterState* state, const std::string& batch) {
   if (!answer.ok()) return answer;
   state->acked = state->read_after =
       static_cast<uint64_t>(std::max<int64_t>(0, answer.document.int_or("acked_seq", 0)));
+  acked_[state->reader->reader().identity().writer.hex()] = state->acked;
   const Value* rejected = answer.document.find("rejected");
   if (rejected != nullptr && rejected->is_list())
     for (const Value& each : *rejected->as_list())
@@ -276,25 +285,31 @@ ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<boo
   }
 }
 
-std::string upload_problem(const ServerLink& server, const ServerAnswer& answer) {
-  std::string_view what = "tracker sync sends the rest when that is over";
+std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live) {
+  std::string_view what = live ? "and sent when that is over" : "tracker sync sends the rest when that is over";
   if (answer.kind == AnswerKind::kNoAccess || answer.kind == AnswerKind::kNoScope)
     what = "set TRACKER_TOKEN, or call tracker.login(host, token), then tracker sync sends the rest";
   if (answer.kind == AnswerKind::kUnknownFormat) what = "update the older of the two, then tracker sync sends the rest";
   if (answer.kind == AnswerKind::kForeign) what = "check TRACKER_HOST; tracker sync sends the rest";
-  return fmt::format("{}: {}; everything is stored locally, {}", server.url(), answer.message, what);
+  return fmt::format("{}: {}; {}, {}", server.url(), answer.message,
+                     live ? "the run is recorded locally" : "everything is stored locally", what);
 }
 
-std::string mode_of_run(const RunFolder& run) {
-  for (const std::string& path : run.writer_dbs()) {
+std::string mode_of_run(const RunFolder& run, bool* ended) {
+  Status unlisted;
+  std::string out = "local";
+  *ended = true;
+  for (const std::string& path : run.writer_dbs(&unlisted)) {
     auto reader = WriterReader::open(path);
     const auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    *ended = *ended && snapshot.ok() && (snapshot->end.has_value() || snapshot->recovered.has_value());
     if (!snapshot.ok()) continue;
     for (const Attribute& attribute : snapshot->attributes)
       if (attribute.type == EventType::kAttribute && attribute.key == kModeKey)
-        if (const std::string* mode = attribute.value.as_text()) return *mode;
+        if (const std::string* mode = attribute.value.as_text()) out = *mode;
   }
-  return "local";
+  *ended = *ended && unlisted.ok();
+  return out;
 }
 
 }  // namespace tracker::internal

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,12 @@ class RunSync {
   // Sends until all that may be sent now is on the server (kOk), or a request fails. With what `problems` names it is
   // all the same kOk: another try would not send it either.
   ServerAnswer round();
+  // Whether the server holds these numbers of these writers: of a run that is at rest nothing is left to send then.
+  bool holds(const std::map<std::string, uint64_t>& acked, ServerAnswer* answer);
+  // What the server holds of the run's writers, as it last said.
+  const std::map<std::string, uint64_t>& acked() const { return acked_; }
+  // The artifacts (project, name) that the run made or used.
+  const std::set<std::pair<std::string, std::string>>& artifacts() const { return artifacts_; }
   const SyncCounts& counts() const { return counts_; }
   // One line each, and what is still safe: units and files that the server refuses or that cannot be read here.
   const std::vector<std::string>& problems() const { return problems_; }
@@ -81,6 +88,7 @@ class RunSync {
   std::vector<std::string> problems_;
   std::map<std::string, WriterState> writers_;  // by path
   std::map<std::string, uint64_t> acked_;       // by writer, as the server said
+  std::set<std::pair<std::string, std::string>> artifacts_;
   FileUpload files_;
   bool asked_ = false, others_seen_ = false, own_ended_ = false;
   bool files_due_ = true, sending_files_ = false;
@@ -91,11 +99,13 @@ class RunSync {
 // asked while it waits; false: kCancelled.
 ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on);
 
-// What one line says of an answer that ended an upload: what is wrong, that nothing is lost, what to do.
-std::string upload_problem(const ServerLink& server, const ServerAnswer& answer);
+// What one line says of an answer that ended an upload: what is wrong, that nothing is lost, what to do. `live`: the
+// uploader of a running process goes on trying.
+std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live = false);
 
-// "online" or "offline" where init() said so in any attempt, else "local". Cost: reads the small tables of each writer.
-std::string mode_of_run(const RunFolder& run);
+// "online" or "offline" where init() said so in any attempt, else "local". `ended`: every writer has ended, so that
+// will not change. Cost: reads the small tables of each writer.
+std::string mode_of_run(const RunFolder& run, bool* ended);
 constexpr std::string_view kModeKey = "mode";  // an attribute (docs/formats/records.md)
 
 }  // namespace tracker::internal

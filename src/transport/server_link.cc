@@ -46,6 +46,7 @@ ServerAnswer ServerLink::greet() {
                         kApiVersion),
             {}};
   limits_ = read_limits(answer.document);
+  store_ = answer.document.text_or("store", "");
   greeted_ = true;
   return answer;
 }

@@ -27,6 +27,8 @@ class ServerLink {
 
   const std::string& url() const { return server_.url; }
   const ServerLimits& limits() const { return limits_; }
+  // The id of the server's store; empty before greet().
+  const std::string& store() const { return store_; }
   // Asked while a request runs; false ends it.
   void set_go_on(std::function<bool()> go_on) { go_on_ = std::move(go_on); }
 
@@ -47,6 +49,7 @@ class ServerLink {
   std::unique_ptr<HttpClient> client_;
   std::function<bool()> go_on_ = [] { return true; };
   ServerLimits limits_;
+  std::string store_;
   Backoff backoff_;
   bool greeted_ = false;
 };

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import tracker
+from http_server import Server, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,6 +50,26 @@ def page_of(command: str, folder: Path) -> bytes:
                 return bytes(page.read())
         finally:
             ui.terminate()
+
+
+@pytest.mark.parametrize("program, sent", [("upload_c", "sent upload/{id}"), ("upload_cpp", "{id}: ok")])
+def test_upload_of_c_and_cpp_brings_the_run_to_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, sent: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("TRACKER_DIR", str(tmp_path / "store"))
+    words = [str(ROOT / "build" / "examples" / "bin" / program)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "no server is known" in done.stderr
+    with Server(tmp_path / "server") as server:
+        words += [f"http://127.0.0.1:{server.port}", server.token]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        run, _ = tracker.runs(project="upload")
+        assert done.stdout == sent.format(id=run.id) + "\n", done.stderr
+        wait_until(lambda: [each.points for each in tracker.runs(dir=str(server.store))] == [1000])
+        there = tracker.open_run(run.uid, dir=str(server.store))
+        assert there.history("loss").values.tolist() == run.history("loss").values.tolist()
 
 
 def test_quickstart_prints_the_last_loss_it_logged(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_connect_takes_host_and_token_from_where_an_upload_takes_them(
     with pytest.raises(ValueError, match="needs a token"):  # that of the login is of its host alone
         tracker.connect()
     monkeypatch.setenv("TRACKER_TOKEN", server.token)
-    with pytest.raises(tracker.StoreError, match="127.0.0.1:9 does not answer"):
+    with pytest.raises(tracker.StoreError, match="does not answer"):
         tracker.connect()
     assert tracker.connect(address).open_run("otter").uid == local.uid
     with pytest.raises(tracker.TrackerError, match="no token"):

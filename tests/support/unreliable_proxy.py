@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A TCP proxy on loopback that fails on request, between a client under test and a real server."""
+"""A proxy on loopback between a client under test and a real server: it fails, or answers otherwise, on request."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
 
 FAULTS = ("refuse", "reset", "delay", "duplicate", "truncate")
+# What it answers instead of the server.
+ANSWERS = {
+    "413": b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n",
+    "page": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 20\r\n\r\n<html>Log in!</html>",
+}
 
 
 class Proxy:
-    """`fault` names what befalls the next connections: one of FAULTS, "random", "hang", or "" for none."""
+    """`fault` names what befalls the next requests: one of FAULTS or ANSWERS, "version" (the server seems to be of a
+    later one), "random", "hang", or "" for none. `body_bytes_max`: a larger body is answered with 413."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
         self.target = target
         self.fault = ""
+        self.body_bytes_max = 1 << 62
         self.seen: list[str] = []  # the faults that have happened
         self._random = random.Random(seed)
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -43,6 +49,8 @@ class Proxy:
                     fault = self.fault
                     if fault == "random":
                         fault = self._random.choice(("", "", *FAULTS))
+                    if len(request) - request.index(b"\r\n\r\n") - 4 > self.body_bytes_max:
+                        fault = "413"
                     if fault:
                         self.seen.append(fault)
                     if not self._pass_on(client, request, fault):
@@ -64,7 +72,9 @@ class Proxy:
             return _reset(client)
         if fault == "duplicate":
             self._ask(request)
-        answer = self._ask(request)
+        answer = ANSWERS.get(fault) or self._ask(request)
+        if fault == "version":
+            answer = answer.replace(b'"api":[1]', b'"api":[2]')
         if fault == "truncate":
             client.sendall(answer[: self._random.randrange(1, len(answer))])
             return False
@@ -102,12 +112,3 @@ def _read_message(connection: socket.socket) -> bytes:
             return b""
         data += more
     return data
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 20) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return condition()

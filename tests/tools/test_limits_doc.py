@@ -22,7 +22,7 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
     "kUploadInterval": "tests/python/test_upload.py: test_a_live_run_is_sent_while_it_runs_and_whole_when_it_has_ended",
-    "kSyncBatchBytes": "tests/python/test_upload.py: test_a_server_with_small_limits_gets_halves",
+    "kSyncBatchBytes": "tests/python/test_upload.py: test_a_proxy_that_takes_small_bodies_gets_halves",
     "kStopFirstLook": (
         "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
     ),

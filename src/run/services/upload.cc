@@ -130,8 +130,12 @@ void RunUpload::look() {
     answer = {AnswerKind::kNoAnswer, {}, "out of memory", {}};
   }
   note(answer);
-  for (; sync_ && problems_said_ < sync_->problems().size(); ++problems_said_)
-    say_once_.say(sync_->problems()[problems_said_], sync_->problems()[problems_said_]);
+  for (; sync_ && problems_said_ < sync_->problems().size(); ++problems_said_) {
+    const std::string& problem = sync_->problems()[problems_said_];
+    std::string kind = problem;  // the same problem of many frames is one line; `tracker sync` names each
+    std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+    say_once_.say(kind, problem);
+  }
   const std::lock_guard<std::mutex> guard(mutex_);
   if (answer.ok() && ended && sync_) {
     whole_ = sync_->problems().empty();
@@ -149,9 +153,7 @@ void RunUpload::look() {
 void RunUpload::note(const ServerAnswer& answer) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (answer.ok() && !reachable_) say(fmt::format("{} takes the run again; nothing was lost", server_url_));
-  if (!answer.ok() && reachable_)
-    say(fmt::format("{}: {}; the run is recorded locally, and sent when that is over{}", server_url_, answer.message,
-                    answer.passes() ? "" : ", or by tracker sync"));
+  if (!answer.ok() && reachable_) say(upload_problem(link_, answer, true));
 }
 
 // --- on request -----------------------------------------------------------------------------------------------------
