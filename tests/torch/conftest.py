@@ -17,7 +17,7 @@ Script = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty store named by TRACKER_DIR; no launcher variable and no login file of the surroundings reaches the test."""
+    """An empty store named by TRACKER_DIR; no launcher variable of outside and no login file reaches the test."""
     shm = Path("/dev/shm") / f"tracker-test-{os.getpid()}-{tmp_path.name}"
     shm.mkdir(mode=0o700)
     for name in list(os.environ):
