@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -116,7 +117,7 @@ def finished(folder: str) -> tuple[list[float], list[float]]:
     return out, cpu
 
 
-def live(folder: str, mode: str) -> list[float]:
+def live(folder: str, mode: Literal["online", "offline"]) -> list[float]:
     """M points/s of each round; with mode "offline" by `tracker sync` beside it."""
     points, out = LIVE_STEPS * len(METRICS), []
     with server(f"{folder}/server-{mode}") as connection:

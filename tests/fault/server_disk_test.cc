@@ -12,17 +12,10 @@ namespace {
 class ServerDiskTest : public ServiceTest {
  protected:
   ServerDiskTest() { set_faulty_folder(folder_.path()); }
-  ~ServerDiskTest() override { heal(); }
-  static void heal() {
-    faulty_disk().writes_left = -1;
-    faulty_disk().errno_then = 0;
-    faulty_disk().write_errno = 0;
-    faulty_disk().fsync_errno = 0;
-    faulty_disk().free_blocks = -1;
-  }
+  ~ServerDiskTest() override { heal_disk(); }
   // What a client does until all is acknowledged; the server dies and starts again in between.
   void expect_whole_after_restart(int64_t frames) {
-    heal();
+    heal_disk();
     restart();
     EXPECT_EQ(acked(post(batch(1, static_cast<uint64_t>(frames)))), frames);
     EXPECT_EQ(points(), frames * static_cast<int64_t>(kFramePoints));
@@ -46,7 +39,7 @@ TEST_F(ServerDiskTest, WhateverWriteFailsWhatWasAcknowledgedIsThereAndEachFrameO
       faulty_disk().errno_then = error;
       faulty_disk().writes_left = writes;
       const Response response = post(batch(3, 4));
-      heal();
+      heal_disk();
       (response.status == 200 ? acknowledged : refused) += 1;
       if (response.status != 200) {
         EXPECT_TRUE(response.status == 503 || response.status == 507) << response.body;
@@ -64,7 +57,7 @@ TEST_F(ServerDiskTest, AFullDiskIsNamedAndTheServerGoesOnWhenThereIsRoom) {
   faulty_disk().write_errno = ENOSPC;
   const Response response = post(batch(1, 1));
   EXPECT_EQ(response.status, 507) << response.body;
-  heal();
+  heal_disk();
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   EXPECT_EQ(points(), static_cast<int64_t>(kFramePoints));
 }
@@ -76,7 +69,7 @@ TEST_F(ServerDiskTest, AFileIsRefusedWhereTheDiskIsNearlyFullAndPointsAreNot) {
   faulty_disk().free_blocks = 16;
   EXPECT_EQ(ask("PUT", path, query, "content").status, 507);
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
-  heal();
+  heal_disk();
   EXPECT_EQ(ask("PUT", path, query, "content").status, 200);
 }
 

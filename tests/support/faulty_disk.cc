@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,8 @@ bool concerns(int fd) {
   return is_below(path);
 }
 
+std::mutex g_counting;  // of writes_left and what it leads to
+
 bool fails(const std::atomic<int>& error) {
   const int code = error.load();
   if (code == 0) return false;
@@ -49,7 +52,9 @@ bool fails(const std::atomic<int>& error) {
 
 void count_down(int fd) {
   FaultyDisk& disk = faulty_disk();
-  if (disk.writes_left.load() < 0 || !concerns(fd) || disk.writes_left-- > 0) return;
+  if (disk.writes_left.load() < 0 || !concerns(fd)) return;
+  const std::lock_guard lock(g_counting);
+  if (disk.writes_left.load() < 0 || disk.writes_left-- > 0) return;
   if (disk.errno_then.load() == 0) ::kill(::getpid(), SIGKILL);
   disk.write_errno = disk.fsync_errno = disk.errno_then.load();
 }
@@ -119,6 +124,13 @@ bool readdir_fails(DIR* folder) {
 FaultyDisk& faulty_disk() {
   static FaultyDisk disk;
   return disk;
+}
+
+void heal_disk() {
+  const std::lock_guard lock(g_counting);
+  FaultyDisk& disk = faulty_disk();
+  disk.writes_left = disk.free_blocks = -1;
+  disk.errno_then = disk.write_errno = disk.fsync_errno = 0;
 }
 
 void set_faulty_folder(const std::string& folder) {

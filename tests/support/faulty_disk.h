@@ -32,6 +32,8 @@ struct FaultyDisk {
   std::atomic<int> free_blocks{-1};  // from 0 on: what it answers is free to this user
 };
 FaultyDisk& faulty_disk();
+// Ends failing writes, fsyncs and a full disk, also those that a write of another thread is about to begin.
+void heal_disk();
 // Only files below `folder` are concerned. Before any thread is started.
 void set_faulty_folder(const std::string& folder);
 
