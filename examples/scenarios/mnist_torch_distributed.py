@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # torchrun --nproc-per-node=2 mnist_torch_distributed.py
 import argparse
+import time
 
 import torch
 import torch.distributed as dist
@@ -114,3 +115,4 @@ if dist.get_rank() == 0:
 
 dist.barrier()
 dist.destroy_process_group()
+time.sleep(0.2)  # for the gloo backend of torch, with or without a tracker: ../torchrun/README.md

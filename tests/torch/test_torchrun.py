@@ -103,7 +103,7 @@ for i in range(2):
 
 # A script for t9k's em (docs/compat.md), in which all ranks or rank 0 alone make the calls.
 EM = """
-import os, torch, torch.distributed as dist
+import os, time, torch, torch.distributed as dist
 from tracker.compat import em
 dist.init_process_group("gloo")
 records = GATED and dist.get_rank() == 0 or not GATED
@@ -127,6 +127,7 @@ if records:
     run.upload(folder="em-examples", make_folder=True)
 dist.barrier()
 dist.destroy_process_group()
+time.sleep(0.2)  # examples/torchrun/README.md says why
 """
 
 
