@@ -22,10 +22,11 @@ from typing import Any, NoReturn
 import numpy as np
 import tracker
 
-HERE = Path(__file__).resolve().parent
+SCRIPTS = Path(__file__).resolve().parents[1] / "scenarios"
 TRACKER = [sys.executable, "-m", "tracker"]
 JOB = "job-7"
-KILLED_AT = 550  # an iteration of wandb_job.py within its epoch 6
+JOB_WORDS = (str(SCRIPTS / "resumable_job.py"), "--job", JOB)
+ITERATIONS, KILLED_AT = 500, 275  # of the job; in its epoch 6
 START_SECONDS_MAX, PROGRESS_SECONDS_MAX = 60, 120
 COLUMNS = ("steps", "has_step", "times", "attempts", "ranks")
 
@@ -73,13 +74,13 @@ def run_script(folder: Path, *words: str) -> None:
 def kill_in_the_middle(folder: Path, connection: tracker.Connection) -> None:
     """Starts the job, reads its progress on the server as its platform does, and kills it."""
     folder.mkdir()
-    job = subprocess.Popen([sys.executable, str(HERE / "wandb_job.py")], cwd=folder)
+    job = subprocess.Popen([sys.executable, *JOB_WORDS], cwd=folder)
 
     def rows() -> Any:
         if job.poll() is not None:
-            fail(f"wandb_job.py ended with {job.returncode} before it was killed")
+            fail(f"the job ended with {job.returncode} before it was killed")
         try:
-            history = connection.open_run(f"jobs/{JOB}").history("iteration")
+            history = connection.open_run(f"serverless-pilot/{JOB}").history("iteration")
         except tracker.NotFoundError:
             return None
         return history if len(history) and history.values[-1] >= KILLED_AT else None
@@ -91,8 +92,8 @@ def kill_in_the_middle(folder: Path, connection: tracker.Connection) -> None:
         job.wait()
     each_s = float(np.median(np.diff(seen.times)))
     print(
-        f"== killed with SIGKILL. The platform had read on the server: iteration {seen.values[-1]:.0f} of 1000, "
-        f"{each_s * 1000:.1f} ms each, {each_s * (1000 - seen.values[-1]):.0f} s to go",
+        f"== killed with SIGKILL. The platform had read on the server: iteration {seen.values[-1]:.0f} "
+        f"of {ITERATIONS}, {each_s * 1000:.1f} ms each, {each_s * (ITERATIONS - seen.values[-1]):.0f} s to go",
         flush=True,
     )
 
@@ -128,13 +129,13 @@ def compare(connection: tracker.Connection) -> bool:
 def record_all(work: Path, connection: tracker.Connection) -> None:
     print("== two processes under torchrun, a script for T9k's em; it uploads the run and its model", flush=True)
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    run_script(work / "em", *torchrun, str(HERE / "em_torch.py"))
+    run_script(work / "em", *torchrun, str(SCRIPTS / "mnist_torch_distributed.py"))
     print("== a job with the interface of wandb, sent while it runs", flush=True)
     kill_in_the_middle(work / "job", connection)
     print("== started again: it resumes from its checkpoint in the same run", flush=True)
-    run_script(work / "job", str(HERE / "wandb_job.py"))
+    run_script(work / "job", *JOB_WORDS)
     print("== a script for SwanLab, offline", flush=True)
-    run_script(work / "curve", str(HERE / "swanlab_offline.py"))
+    run_script(work / "curve", str(SCRIPTS / "launch_example.py"))
     print("== tracker sync: the offline run, and what the killed job had not sent", flush=True)
     print(output_of("sync"))
 
@@ -149,7 +150,7 @@ def main() -> int:
         print(f"== a server at {address}, its store in {store}", flush=True)
         try:
             os.environ |= {"TRACKER_HOST": address, "TRACKER_TOKEN": token, "TRACKER_DIR": str(work / "local")}
-            os.environ |= {"WANDB_BASE_URL": address, "WANDB_API_KEY": token, "JOB_ID": JOB, "OMP_NUM_THREADS": "1"}
+            os.environ |= {"SWANLAB_MODE": "offline", "OMP_NUM_THREADS": "1"}
             os.environ["XDG_CONFIG_HOME"] = str(work / "config")  # where login() saves the token
             connection = tracker.connect(address, token)
             record_all(work, connection)
