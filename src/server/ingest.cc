@@ -311,7 +311,7 @@ Status Ingest::stage(Job* job, std::map<Writer*, uint64_t>* acked) {
   if (job->batch == nullptr) return db_.erase_units(writer->row, job->erase_up_to);
   const auto row = db_.put_writer(writer->run, writer->identity, job->batch->heartbeat_us);
   if (!row.ok()) return row.status();
-  writer->row = *row;
+  if (writer->row != *row) writer->row = *row;  // once: the thread that applies reads it
   uint64_t& at = acked->try_emplace(writer, writer->acked).first->second;
   for (const BatchUnit& unit : job->batch->units) {
     if (unit.last <= at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One HTTP request and its response: the seam between what is sent and libcurl. Tests put a server of their own behind
-// it. Threads: one at a time for each client.
+// One HTTP request and its response: the seam between what is sent and libcurl. Unit tests answer requests themselves.
+// Threads: one at a time for each client.
 #pragma once
 
 #include <chrono>
