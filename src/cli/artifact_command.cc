@@ -41,14 +41,12 @@ std::vector<std::string> lines_of(const std::vector<Status>& problems) {
   return out;
 }
 
-Value number(uint64_t n) { return static_cast<int64_t>(n); }
-
 void print_json(Console& console, const Value& value) { console.print(visible_json(to_json(value, 2)) + "\n"); }
 
 // What runs are called, by uid. Cost: the first question looks at every run of the store.
-class RunNames {
+class RunLabels {
  public:
-  explicit RunNames(const Store& store) : store_(store) {}
+  explicit RunLabels(const Store& store) : store_(store) {}
   std::string of(const std::string& uid) {
     if (uid.empty()) return "";
     if (!names_) {
@@ -127,7 +125,7 @@ Result<Value::List> entries_json(const Store& store, const ArtifactVersion& vers
   const auto manifest = StoredManifest::open(store, version.manifest);
   if (!manifest.ok()) return manifest.status();
   const Status status = manifest->visit([&](const ManifestEntry& entry) {
-    Value::Map item{{"path", entry.path}, {"bytes", number(entry.bytes)}};
+    Value::Map item{{"path", entry.path}, {"bytes", json_count(entry.bytes)}};
     if (entry.kind == EntryKind::kFile) item.emplace_back("digest", entry.digest.hex());
     else item.emplace_back("uri", entry.uri);
     out.emplace_back(std::move(item));
@@ -152,7 +150,7 @@ Value history_json(const ArtifactInfo& info) {
 }
 
 // The last moves of all aliases of the artifact.
-void print_history(Console& console, const ArtifactInfo& info, RunNames* runs) {
+void print_history(Console& console, const ArtifactInfo& info, RunLabels* runs) {
   constexpr size_t kMovesShown = 20;
   const std::vector<AliasMove> moves = alias_history(info);
   if (moves.empty()) return;
@@ -191,7 +189,7 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
   line("created", fmt::format("{} ({})", time_text(version.created_us), ago_text(version.created_us, console.now_us)));
   if (version.expires_us) line("expires", time_text(*version.expires_us));
   line("digest", version.content.hex());
-  RunNames runs(store);
+  RunLabels runs(store);
   line("made by", runs.of(version.run));
   line("about", version.description);
   if (const Value::Map* map = version.metadata.as_map(); map != nullptr && !map->empty()) {
@@ -226,9 +224,9 @@ int get(Console& console, const Store& store, const ArtifactOptions& options) {
   if (!report.ok()) return fail(console, report.status());
   if (options.json)
     print_json(console, Value::Map{{"folder", absolute_path(folder)},
-                                   {"files", number(report->files)},
-                                   {"bytes", number(report->bytes)},
-                                   {"kept", number(report->kept)},
+                                   {"files", json_count(report->files)},
+                                   {"bytes", json_count(report->bytes)},
+                                   {"kept", json_count(report->kept)},
                                    {"references", texts(report->references)}});
   else
     console.print(
@@ -370,9 +368,9 @@ Value version_json(const ArtifactInfo& info, const ArtifactVersion& version) {
                     {"tags", texts(version.tags)},
                     {"digest", version.content.hex()},
                     {"manifest", version.manifest.hex()},
-                    {"file_count", number(version.files)},
-                    {"reference_count", number(version.references)},
-                    {"bytes", number(version.bytes)},
+                    {"file_count", json_count(version.files)},
+                    {"reference_count", json_count(version.references)},
+                    {"bytes", json_count(version.bytes)},
                     {"created_us", version.created_us},
                     {"expires_us", version.expires_us ? Value(*version.expires_us) : Value()},
                     {"run", version.run.empty() ? Value() : Value(version.run)},

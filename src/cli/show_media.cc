@@ -15,8 +15,6 @@ std::string kinds_text(const MediaSummary& media) {
   return out;
 }
 
-Value number(uint64_t n) { return static_cast<int64_t>(n); }
-
 std::string lost_text(const MediaAccount& account) {
   std::string out;
   if (account.dropped > 0) {
@@ -58,19 +56,19 @@ Value media_json(const std::vector<MediaSummary>& media) {
     for (const std::string& kind : each.kinds) kinds.emplace_back(kind);
     out.push_back(Value::Map{{"name", each.name},
                              {"kinds", kinds},
-                             {"entries", number(each.entries)},
+                             {"entries", json_count(each.entries)},
                              {"last_step", each.has_step ? Value(each.last_step) : Value()},
-                             {"bytes", number(each.bytes)}});
+                             {"bytes", json_count(each.bytes)}});
   }
   return out;
 }
 
 Value media_account_json(const MediaAccount& account) {
   Value reasons = Value::map();
-  for (const auto& [reason, n] : account.by_reason) reasons.set(reason, number(n));
-  return Value::Map{{"logged", number(account.logged)},   {"stored", number(account.stored)},
-                    {"dropped", number(account.dropped)}, {"pending", number(account.pending)},
-                    {"lost", number(account.lost)},       {"dropped_by_reason", reasons}};
+  for (const auto& [reason, n] : account.by_reason) reasons.set(reason, json_count(n));
+  return Value::Map{{"logged", json_count(account.logged)},   {"stored", json_count(account.stored)},
+                    {"dropped", json_count(account.dropped)}, {"pending", json_count(account.pending)},
+                    {"lost", json_count(account.lost)},       {"dropped_by_reason", reasons}};
 }
 
 }  // namespace tracker::internal

@@ -35,6 +35,7 @@ std::string metrics_section(const Console& console, const RunView& run, const st
 std::string texts_section(const Console& console, const TextsByName& texts);
 // Names, counts and last steps; what was dropped or lost of them.
 std::string media_section(const Console& console, const std::vector<MediaSummary>& media, const MediaAccount& account);
+inline Value json_count(uint64_t n) { return static_cast<int64_t>(n); }
 Value media_json(const std::vector<MediaSummary>& media);
 Value media_account_json(const MediaAccount& account);
 // A line a metric: where its points are.

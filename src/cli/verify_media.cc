@@ -29,7 +29,7 @@ void add(const std::string& kind, const std::string& path, std::string what, Ver
 }
 
 // The SHA-256 of a file and how long it is.
-Result<std::pair<Digest, uint64_t>> digest_of(const std::string& path) {
+Result<std::pair<Digest, uint64_t>> digest_and_bytes(const std::string& path) {
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!fd.ok()) return fd.status();
   struct stat st{};
@@ -52,7 +52,7 @@ void check_file(const std::string& run_path, const std::string& folder, const st
                 std::set<std::string>* sound, VerifyReport* report) {
   const std::string path = fmt::format("{}/{}/{}/{}", run_path, kMediaFolder, folder, name);
   if (is_leftover_name(name)) return;
-  const auto found = digest_of(path);
+  const auto found = digest_and_bytes(path);
   const size_t dot = std::min(name.find('.'), name.size());
   const std::string relative = fmt::format("{}/{}/{}", kMediaFolder, folder, name);
   if (!found.ok()) {
