@@ -24,7 +24,7 @@ class Attempt(NamedTuple):
     started: float  # seconds since 1970
     writers: int
     points: int
-    state: str  # "running", "finished", ..., "crashed", "preempted", "not visible from this machine"
+    state: str  # "running", "finished", ..., "crashed", "preempted", "lost contact"
     last_seen: float  # the last row or sign of life of its processes
 
 
@@ -33,7 +33,7 @@ class Rank(NamedTuple):
 
     rank: int
     attempt: int
-    state: str  # "running", "finished", ..., "crashed", "not visible from this machine"
+    state: str  # "running", "finished", ..., "crashed", "lost contact"
     last_step: int | None  # of its newest row
     last_logged: float | None  # seconds since 1970
     last_seen: float | None

@@ -336,7 +336,7 @@ std::string writers_section(const Console& console, const RunView& run) {
     const std::string size = identity.world_size > 0 ? fmt::format(" of {}", identity.world_size) : "";
     out +=
         fitted(console, fmt::format("  attempt {}, rank {}{}: {}, {}, {} pid {}", identity.attempt, identity.rank, size,
-                                    writer_state_text(writer, run.liveness()[i]),
+                                    writer_state_text(writer, run.liveness()[i], console.now_us),
                                     counted(own_points(writer).stored, "point"), visible(identity.host), identity.pid));
     out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal),
                                        guarantees_text(identity.journal, identity.file_system)));

@@ -90,8 +90,8 @@ std::vector<size_t> resolved(const ResolverRows& rows, DuplicatePolicy policy) {
 
 }  // namespace
 
-std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
-                                     const std::vector<Liveness>& liveness) {
+std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
+                                     int64_t now_us) {
   std::map<int64_t, AttemptInfo> by_number;
   std::map<int64_t, std::tuple<int64_t, int64_t>> first;  // who speaks for it: the lowest rank, the first started
   Shadow shadow(writers);
@@ -106,7 +106,7 @@ std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
       info.attempt = id.attempt;
       info.continues = id.continues;
       info.resume_step = id.resume_step;
-      info.state = writer_state_text(writer, liveness.empty() ? Liveness::kUnknown : liveness[i]);
+      info.state = writer_state_text(writer, liveness.empty() ? Liveness::kUnknown : liveness[i], now_us);
     }
     info.last_seen_us = std::max(info.last_seen_us, last_seen_us(writer));
     info.started_us = is_new ? id.started_us : std::min(info.started_us, id.started_us);

@@ -29,7 +29,7 @@ struct AttemptInfo {
 
 // By number. `writers` in any order, `liveness` parallel to them; empty: `state` is what is stored alone.
 std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
-                                     const std::vector<Liveness>& liveness = {});
+                                     const std::vector<Liveness>& liveness = {}, int64_t now_us = INT64_MAX);
 
 // The attempt whose curve a new attempt resumed at `step` goes on from (no step: the newest): the one that holds the
 // resolved view at that step. 0 when there is none.

@@ -43,19 +43,22 @@ int64_t newest_attempt(const std::vector<RankStatus>& ranks) {
 
 }  // namespace
 
-std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness) {
+std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
   if (const WriterEnd* end = writer.known_end()) return run_state_name(end->state);
   const char* dead = run_state_name(preempted(writer) != nullptr ? RunState::kPreempted : RunState::kCrashed);
   if (writer.recovered) return dead;
   switch (liveness) {
     case Liveness::kLive: return "running";
     case Liveness::kDead: return dead;
-    case Liveness::kUnknown: return "not visible from this machine";
+    case Liveness::kUnknown:
+      return run_state_name(last_seen_us(writer) > now_us - kHeartbeatTrust.count() ? RunState::kRunning
+                                                                                     : RunState::kLostContact);
   }
   return "unknown";
 }
 
-std::vector<RankStatus> ranks_of(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness) {
+std::vector<RankStatus> ranks_of(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
+                                 int64_t now_us) {
   std::map<int64_t, RankStatus> by_rank;
   for (size_t i = 0; i < writers.size(); ++i) {
     const WriterIdentity& id = writers[i].identity;
@@ -68,7 +71,7 @@ std::vector<RankStatus> ranks_of(const std::vector<WriterSnapshot>& writers, con
       rank.attempt = id.attempt;
       rank.world_size = id.world_size;
       rank.observed = id.observed;
-      rank.state = writer_state_text(writers[i], liveness[i]);
+      rank.state = writer_state_text(writers[i], liveness[i], now_us);
       rank.host = id.host;
       rank.pid = id.pid;
     }

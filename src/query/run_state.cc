@@ -72,11 +72,11 @@ std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterI
 // the newest attempt says still counts, as its rows do: readers see them, and the times of two machines may differ. But
 // it is said.
 std::string outlived_by(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                        int64_t newest, int64_t ended_us) {
+                        int64_t newest, int64_t ended_us, int64_t now_us) {
   std::map<int64_t, std::string> attempts;
   for (size_t i = 0; i < writers.size(); ++i)
     if (writers[i].identity.attempt < newest && last_seen_us(writers[i]) > ended_us)
-      attempts.emplace(writers[i].identity.attempt, writer_state_text(writers[i], liveness[i]));
+      attempts.emplace(writers[i].identity.attempt, writer_state_text(writers[i], liveness[i], now_us));
   if (attempts.empty()) return "";
   const auto& [number, state] = *attempts.rbegin();
   const std::string text = fmt::format("attempt {} went on behind the end of attempt {}: {}", number, newest, state);
@@ -129,7 +129,7 @@ StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std:
     if (!leader->end) add_detail("the end is not stored yet: it waits in the journal", &out);
     add_detail(dead_ranks(writers, leader->identity), &out);
   }
-  add_detail(outlived_by(writers, liveness, leader->identity.attempt, out.ended_us), &out);
+  add_detail(outlived_by(writers, liveness, leader->identity.attempt, out.ended_us, now_us), &out);
   return out;
 }
 

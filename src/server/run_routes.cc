@@ -85,7 +85,7 @@ Value wire_writer(const WriterSnapshot& writer, Liveness liveness) {
                     {"version", identity.version},
                     {"started_us", identity.started_us},
                     {"heartbeat_us", writer.heartbeat_us},
-                    {"state", writer_state_text(writer, liveness)},
+                    {"state", writer_state_text(writer, liveness, realtime_us())},
                     {"ended_us", end != nullptr ? Value(end->time_us) : Value()},
                     {"points", count_value(writer.points)},
                     {"dropped", count_value(writer.dropped)}};

@@ -68,7 +68,7 @@ TEST_P(UnstoredEndTest, IsTheEndOfTheRunForReadersBeforeItIsStored) {
   EXPECT_EQ((*before)->state(), GetParam().state) << run_state_name((*before)->state());
   EXPECT_EQ((*before)->state_detail(),
             std::string(GetParam().detail) + "; the end is not stored yet: it waits in the journal");
-  EXPECT_EQ(writer_state_text((*before)->writers().at(0), (*before)->liveness().at(0)),
+  EXPECT_EQ(writer_state_text((*before)->writers().at(0), (*before)->liveness().at(0), realtime_us()),
             run_state_name(GetParam().state));
   EXPECT_EQ((*before)->losses().pending, 1u);
   ReadRun after = recover_and_read(sandbox.store());

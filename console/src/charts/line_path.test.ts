@@ -2,7 +2,7 @@
 // Paths are recorded as texts: M is a move, L a line; a pixel is one unit of x and y.
 import { describe, expect, test } from "vitest";
 import type { Series } from "../api/series";
-import { bandAround, lineOver, lineThrough, markPlaces, type Pen } from "./line_path";
+import { bandAround, isLone, lineOver, lineThrough, markPlaces, type Pen } from "./line_path";
 import { cellsWithin, nearestCell, shownWithin, traceOf, yExtent, type Trace } from "./trace";
 
 const PLACES = { x: (value: number) => value, y: (value: number) => value };
@@ -52,6 +52,12 @@ describe("lines", () => {
   test("a cell is drawn by its first, min, max and last value, so that no spike is lost", () => {
     const path = record((pen) => lineThrough(pen, TWO_CELLS, PLACES, 0, 2));
     expect(path).toBe("M0,1 L4,-5 L4,9 L8,3 L10,2 L14,0 L14,4");
+  });
+
+  test("a point between two gaps is drawn as a dot", () => {
+    const trace = points([0, 1, 2, 3, 4], [NaN, 1, NaN, 3, 4]);
+    expect([0, 1, 2, 3, 4].filter((i) => isLone(trace, i))).toEqual([1]);
+    expect(isLone(points([7], [1]), 0)).toBe(true);
   });
 
   test("a line breaks at NaN and infinities, not where steps are missing", () => {

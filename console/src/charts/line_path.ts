@@ -50,6 +50,12 @@ export function lineThrough(pen: Pen, trace: Trace, places: Places, from: number
   }
 }
 
+/** Whether no line leads to or from this cell's value: its neighbours hold nothing finite, or there are none. */
+export function isLone(trace: Trace, i: number): boolean {
+  const has = (at: number): boolean => (trace.count[at] ?? 0) > 0;
+  return has(i) && !has(i - 1) && !has(i + 1);
+}
+
 /** A line through one value a cell, at its end: a smoothed curve. It goes on over cells without a value. */
 export function lineOver(
   pen: Pen,

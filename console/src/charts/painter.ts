@@ -3,7 +3,7 @@
 
 import type uPlot from "uplot";
 import type { Colors } from "./colors";
-import { bandAround, lineOver, lineThrough, markPlaces, type Places } from "./line_path";
+import { bandAround, isLone, lineOver, lineThrough, markPlaces, type Places } from "./line_path";
 import { LOG } from "./plot_options";
 import { cellsWithin, type Trace } from "./trace";
 
@@ -17,7 +17,7 @@ const LINE_PX = 1.5;
 const RAW_ALPHA = 0.35;
 const BAND_ALPHA = 0.2;
 const MARK_PX = 6;
-/** With fewer points than one in so many pixels each is drawn as a dot, so that one alone is seen too. */
+/** With fewer points than one in so many pixels each is drawn as a dot; one between two gaps always is. */
 const DOT_EVERY_PX = 16;
 const DOT_RADIUS_PX = 2;
 
@@ -47,8 +47,9 @@ export function paint(plot: uPlot, drawing: Drawing, colors: Colors): void {
   const line = new Path2D();
   lineThrough(line, trace, places, from, to);
   ctx.stroke(line);
-  if (trace.isPoints && (to - from) * DOT_EVERY_PX * ratio < bbox.width)
-    dots(ctx, trace, places, from, to, ratio);
+  const isSparse = trace.isPoints && (to - from) * DOT_EVERY_PX * ratio < bbox.width;
+  for (let i = from; i < to; i++)
+    if (isSparse ? (trace.count[i] ?? 0) > 0 : isLone(trace, i)) dot(ctx, trace, places, i, ratio);
   if (smoothed) {
     ctx.globalAlpha = 1;
     const over = new Path2D();
@@ -79,26 +80,11 @@ function placesOf(plot: uPlot): Places {
   };
 }
 
-function dots(
-  ctx: CanvasRenderingContext2D,
-  trace: Trace,
-  places: Places,
-  from: number,
-  to: number,
-  ratio: number,
-): void {
-  for (let i = from; i < to; i++) {
-    if ((trace.count[i] ?? 0) === 0) continue;
-    ctx.beginPath();
-    ctx.arc(
-      places.x(trace.x0[i] ?? NaN),
-      places.y(trace.last[i] ?? NaN),
-      DOT_RADIUS_PX * ratio,
-      0,
-      2 * Math.PI,
-    );
-    ctx.fill();
-  }
+function dot(ctx: CanvasRenderingContext2D, trace: Trace, places: Places, i: number, ratio: number): void {
+  const x = ((trace.x0[i] ?? NaN) + (trace.x1[i] ?? NaN)) / 2;
+  ctx.beginPath();
+  ctx.arc(places.x(x), places.y(trace.max[i] ?? NaN), DOT_RADIUS_PX * ratio, 0, 2 * Math.PI);
+  ctx.fill();
 }
 
 /** NaN: × in a strip at the lower edge; +Inf: ▲ at the upper edge; −Inf: ▼ at the lower one. */

@@ -31,7 +31,7 @@ type Facts = { [key: string]: Json };
 export function EnvironmentTab({ run }: { run: RunDetail }): ReactNode {
   const query = useQuery(environmentQuery(run.uid));
   return (
-    <Loaded query={query} what={texts.run.tabs.environment}>
+    <Loaded query={query} what={texts.run.tabs.env}>
       {(parts) => {
         const names = Object.keys(parts).sort((a, b) => place(a) - place(b));
         if (names.length === 0) return <Empty title={texts.environment.empty} />;
@@ -139,7 +139,7 @@ function Processes({ writers }: { writers: readonly Json[] }): ReactNode {
           {rows.map((row, index) => (
             <tr key={index}>
               {PROCESS_FIELDS.map((field) => {
-                const value = row[field];
+                const value = row[field] ?? undefined;
                 return (
                   <td key={field} className={NUMBERS.has(field) ? "tk-number" : ""}>
                     {field.endsWith("_us") && typeof value === "number" ? (

@@ -22,7 +22,7 @@ import { OverviewTab } from "./overview_tab";
 import { RunHeader } from "./run_header";
 import { SystemTab } from "./system_tab";
 
-const TABS = ["overview", "charts", "config", "system", "logs", "media", "files", "environment"] as const;
+const TABS = ["overview", "charts", "system", "media", "logs", "config", "files", "env"] as const;
 type Tab = (typeof TABS)[number];
 
 export function RunPage(): ReactNode {
@@ -87,7 +87,7 @@ function TabContent({ tab, run }: { tab: Tab; run: RunDetail }): ReactNode {
       return <MediaTab run={run} />;
     case "files":
       return <FilesTab run={run} />;
-    case "environment":
+    case "env":
       return <EnvironmentTab run={run} />;
   }
 }
