@@ -52,7 +52,7 @@ std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness, i
     case Liveness::kDead: return dead;
     case Liveness::kUnknown:
       return run_state_name(last_seen_us(writer) > now_us - kHeartbeatTrust.count() ? RunState::kRunning
-                                                                                     : RunState::kLostContact);
+                                                                                    : RunState::kLostContact);
   }
   return "unknown";
 }

@@ -435,7 +435,9 @@ Result<AcrossRanks> RunView::across_ranks(const std::string& metric) {
   return internal::across_ranks(std::move(*rows), Shadow(impl_->snapshots), impl_->policy());
 }
 
-std::vector<AttemptInfo> RunView::attempts() const { return attempts_of(impl_->snapshots, impl_->liveness, realtime_us()); }
+std::vector<AttemptInfo> RunView::attempts() const {
+  return attempts_of(impl_->snapshots, impl_->liveness, realtime_us());
+}
 std::vector<RankStatus> RunView::ranks() const { return ranks_of(impl_->snapshots, impl_->liveness, realtime_us()); }
 
 Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {

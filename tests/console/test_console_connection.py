@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import tracker
-from browser_tab import Tab
+from browser_tab import Tab, open_ui
 from commands import command
 from http_server import Server
 from playwright.sync_api import Browser, expect
@@ -24,20 +24,11 @@ def record(store: Path, name: str) -> str:
     return run.id
 
 
-def log_in(browser: Browser, server: Server, tabs: list[Tab]) -> Tab:
-    address = server.line.removeprefix("tracker: ")
-    tab = Tab(browser, address)
-    tabs.append(tab)
-    tab.page.goto(address)
-    expect(tab.page.get_by_role("heading", name="Projects")).to_be_visible()
-    return tab
-
-
 def test_a_killed_server_is_said_and_its_return_too(browser: Browser, tabs: list[Tab], tmp_path: Path) -> None:
     store = tmp_path / "store"
     record(store, "first")
     server = Server(store, ("--no-browser",), program="ui").start()
-    tab = log_in(browser, server, tabs)
+    tab = open_ui(browser, server.line, tabs)
     expect(tab.page.locator('[data-live="ok"]')).to_be_visible()
     server.end(signal.SIGKILL)
     expect(tab.page.get_by_text("Not live")).to_be_visible()
@@ -52,7 +43,7 @@ def test_names_and_values_of_a_hostile_run_are_text(browser: Browser, tabs: list
     store = tmp_path / "store"
     record(store, HOSTILE)
     with Server(store, ("--no-browser",), program="ui") as server:
-        tab = log_in(browser, server, tabs)
+        tab = open_ui(browser, server.line, tabs)
         page = tab.page
         page.get_by_role("link", name="../a?b#c%2F").click()
         page.get_by_role("link", name="onerror").click()

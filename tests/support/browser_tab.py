@@ -48,3 +48,13 @@ class Tab:
         self.context.close()
         assert self.problems == []
         assert [url for url in self.requests if not url.startswith((self.root + "/", "data:", "blob:"))] == []
+
+
+def open_ui(browser: Browser, line: str, tabs: list[Tab]) -> Tab:
+    """The page of projects, through the one-use address in the line that `tracker ui` printed."""
+    address = line.removeprefix("tracker: ")
+    tab = Tab(browser, address)
+    tabs.append(tab)
+    tab.page.goto(address)
+    expect(tab.page.get_by_role("heading", name="Projects")).to_be_visible()
+    return tab

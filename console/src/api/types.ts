@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: MIT
 // What the server answers, as docs/formats/http.md says it.
 
-import { fallback, flag, json, list, map, number, optional, real, shape, text, type Checked } from "./check";
+import {
+  fallback,
+  flag,
+  json,
+  list,
+  map,
+  number,
+  optional,
+  real,
+  shape,
+  text,
+  type Check,
+  type Checked,
+  type Whole,
+} from "./check";
 
 export const project = shape({ project: text, runs: real, running: real, last_us: optional(real) });
 export type Project = Checked<typeof project>;
@@ -60,6 +74,10 @@ export const runDetail = shape({
 });
 export type RunDetail = Checked<typeof runDetail>;
 
+/** Of a metric: true is 1 and false is 0, as they are drawn. */
+const measured: Check<Whole> = (value, path) =>
+  typeof value === "boolean" ? Number(value) : number(value, path);
+
 export const seriesInfo = shape({
   key: text,
   type: fallback(text, "float64"),
@@ -67,9 +85,9 @@ export const seriesInfo = shape({
   dropped: fallback(real, 0),
   step_min: optional(number),
   step_max: optional(number),
-  last: optional(number),
-  min: optional(number),
-  max: optional(number),
+  last: optional(measured),
+  min: optional(measured),
+  max: optional(measured),
   time_first_us: optional(real),
   time_last_us: optional(real),
   nan: fallback(real, 0),

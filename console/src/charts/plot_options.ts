@@ -63,7 +63,7 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
         ...shared,
         size: isTime ? 40 : 24,
         space: 64,
-        ...(setup.xLog ? { splits: logSplits } : {}),
+        ...(setup.xLog ? LOG_TICKS : {}),
         ...(setup.axis === "relative" && !setup.xLog ? { incrs: DURATION_STEPS_S } : {}),
         values: (_: uPlot, ticks: number[]) => (isTime ? timeTicks(ticks) : labels(ticks, setup)),
       },
@@ -71,7 +71,7 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
         ...shared,
         size: 56,
         space: 32,
-        ...(setup.yLog ? { splits: logSplits } : {}),
+        ...(setup.yLog ? LOG_TICKS : {}),
         values: (_: uPlot, ticks: number[]) => ticks.map((tick) => formatTick(tick, distance(ticks))),
       },
     ],
@@ -91,7 +91,11 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
 
 const pair = (range: Range): [number, number] => [range.lo, range.hi];
 
-const logSplits = (_: uPlot, __: number, lo: number, hi: number): number[] => logTicks({ lo, hi });
+// Without a filter of ours uPlot takes some ticks away and hands null to `values` for them.
+const LOG_TICKS = {
+  splits: (_: uPlot, __: number, lo: number, hi: number): number[] => logTicks({ lo, hi }),
+  filter: (_: uPlot, ticks: number[]): number[] => ticks,
+};
 
 const distance = (ticks: number[]): number => Math.abs((ticks[1] ?? 0) - (ticks[0] ?? 0));
 

@@ -100,7 +100,11 @@ function MetricTable({ metrics }: { metrics: readonly SeriesInfo[] }): ReactNode
             <td>{visibleText(info.key, 80)}</td>
             {[info.last, info.min, info.max, info.step_max, info.points].map((value, index) => (
               <td className="tk-number" key={index}>
-                <Num value={value} />
+                {info.type === "bool" && value !== undefined && index < 3 ? (
+                  String(Boolean(value))
+                ) : (
+                  <Num value={value} />
+                )}
               </td>
             ))}
           </tr>
