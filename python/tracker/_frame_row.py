@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tracker._read import StoredRun
+    from tracker._remote_run import RemoteRun
 
 
-def frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
+def frame_row(run: StoredRun | RemoteRun, row: dict[str, Any]) -> dict[str, Any]:
     finished = row["finished"]
     out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}
     out |= {"state_detail": row["state_detail"], "created": run.created, "finished": finished}

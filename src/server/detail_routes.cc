@@ -48,7 +48,9 @@ Value wire_line(const ConsoleLine& line) {
                     {"text", line.text},
                     {"updates", count_value(line.updates)},
                     {"open", line.open},
-                    {"cut_bytes", count_value(line.cut_bytes)}};
+                    {"joined", line.joined},
+                    {"cut_bytes", count_value(line.cut_bytes)},
+                    {"no_room", line.no_room}};
 }
 
 // By its extension; those that a browser would run are plain bytes.

@@ -294,11 +294,10 @@ void add_rows(const std::string& uid, const std::string& key, const History& row
   out->column("has_step", "u8", has_step);
   out->column("time_us", "i64", part(rows.times_us));
   out->column("y", "f64", values);
-  if (rows.type == ValueType::kInt64 || rows.type == ValueType::kBool) {
-    std::vector<int64_t> whole(rows.bits.begin() + static_cast<ptrdiff_t>(from),
-                               rows.bits.begin() + static_cast<ptrdiff_t>(to));
-    out->column("y_int", "i64", whole);
-  }
+  const auto first = rows.bits.begin() + static_cast<ptrdiff_t>(from);
+  const auto last = rows.bits.begin() + static_cast<ptrdiff_t>(to);
+  if (rows.type == ValueType::kInt64) out->column("y_int", "i64", std::vector<int64_t>(first, last));
+  if (rows.type == ValueType::kBool) out->column("y_bool", "u8", std::vector<uint8_t>(first, last));
   out->column("attempt", "u32", attempts);
   out->column("rank", "u32", ranks);
 }

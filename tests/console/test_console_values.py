@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts of values that ordinary runs have: truth values, gaps after every point, values that a log axis has no place for.
+"""Charts of values that ordinary runs have: truth values, gaps, values that a log axis has no place for.
 
 Method: a run is recorded, `tracker ui` shows it, and coloured pixels of its canvases are counted. Bugs: a truth value
 made the page of charts fail; a log axis left its chart empty; points with a NaN on each side were not drawn.
@@ -19,9 +19,10 @@ from playwright.sync_api import Browser, Page, expect
 COLOURED = """(canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   let coloured = 0;
-  for (let i = 0; i < data.length; i += 4)
-    if (data[i + 3] > 200 && Math.max(data[i], data[i + 1], data[i + 2]) - Math.min(data[i], data[i + 1], data[i + 2]) > 60)
-      coloured += 1;
+  for (let i = 0; i < data.length; i += 4) {
+    const rgb = data.slice(i, i + 3);
+    if (data[i + 3] > 200 && Math.max(...rgb) - Math.min(...rgb) > 60) coloured += 1;
+  }
   return coloured;
 }"""
 

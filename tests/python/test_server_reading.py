@@ -28,12 +28,13 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
     config = {"lr": 0.1, "seed": 2**60}
     run = tracker.init(project="mnist", id="otter", dir=str(folder / "local"), config=config, tags=["a"], quiet=True)
     for step, value in enumerate(VALUES):
-        run.log({"odd": value, "count": step, "val/acc": 0.1 * step}, step=LARGE + step)
+        run.log({"odd": value, "count": step, "late": step % 2 == 1, "val/acc": 0.1 * step}, step=LARGE + step)
     for step in range(5000):
         run.log({"long": math.sin(step / 100)}, step=step)
     run.log({"long": 7.0}, step=10)
     run.log({"image": tracker.Image(np.zeros((4, 4, 3), np.uint8))}, step=1)
     run.summary["best"] = 0.98
+    print("printed by the script")
     run.finish()
     with Server(folder / "server") as server:
         for log in logs_of(run.dir):
@@ -211,13 +212,15 @@ def test_connect_reads_a_run_as_a_local_one(setting: tuple[Server, tracker.Store
     for name in ("mnist/otter", "otter", local.uid):
         assert remote.open_run(name).uid == local.uid
     run = remote.open_run("mnist/otter")
-    assert (run.state, run.config["lr"], run.summary["best"], run.tags) == ("finished", 0.1, 0.98, ["a"])
+    assert (run.state, run.config["lr"], run.summary["best"], run.tags) == ("finished", 0.1, 0.98, ("a",))
     assert run.series("val/*") == ["val/acc"]
     for all in (False, True):
         mine, theirs = run.history("long", all=all), local.history("long", all=all)
         assert list(mine.steps) == list(theirs.steps)
         assert list(mine.values) == list(theirs.values)
     assert run.history("count").values.dtype == np.int64
+    assert list(run.history("late").values) == list(local.history("late").values)
+    assert run.history("late").values.dtype == np.bool_
     ours, cells = run.chart("long", pixels=50), local.chart("long", pixels=50)
     assert list(ours.x0) == list(cells.x0)
     assert list(ours.max) == list(cells.max)
@@ -229,6 +232,27 @@ def test_connect_reads_a_run_as_a_local_one(setting: tuple[Server, tracker.Store
         remote.open_run("mnist/nobody")
     with pytest.raises(ValueError, match="column"):
         remote.runs(where="config.lr <")
+
+
+def test_what_a_local_run_says_of_itself_a_remote_one_says_too(setting: tuple[Server, tracker.StoredRun]) -> None:
+    server, local = setting
+    (run,) = runs = tracker.connect(f"http://127.0.0.1:{server.port}", server.token).runs("mnist")
+    for name in ("created", "ended", "name", "state", "state_detail", "notes", "group", "job_type", "tags"):
+        assert getattr(run, name) == getattr(local, name), name
+    for name in ("points", "summary", "environment", "problems", "outputs", "inputs"):
+        assert getattr(run, name) == getattr(local, name), name
+    assert run.losses["stored"] == local.losses["stored"]
+    assert [writer["started"] for writer in run.writers] == [writer["started"] for writer in local.writers]
+    assert [(each["name"], each["points"]) for each in run.metrics()] == [
+        (each["name"], each["points"]) for each in local.metrics()
+    ]
+    assert run.series(system=True) == local.series(system=True)
+    assert run.console() == local.console()
+    assert run.console(contains="printed").total == 1
+    assert (run.media_names(), run.media("image")[0].step) == (["image"], 1)
+    mine, theirs = runs.to_pandas(), tracker.runs("mnist", dir=str(Path(local.dir).parents[2])).to_pandas()
+    assert list(mine.columns) == list(theirs.columns)
+    assert mine["summary.best"][0] == theirs["summary.best"][0]
 
 
 def test_connect_says_what_is_wrong(setting: tuple[Server, tracker.StoredRun]) -> None:
