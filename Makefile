@@ -20,6 +20,7 @@ integration: deps              ; @$(TEST) build integration
 fault: deps                    ; @$(TEST) build fault
 python: deps                   ; @$(TEST) build python
 console: deps                  ; @$(PY) tools/console.py
+pictures: package                 ; @PYTHONPATH=build/python $(PY) tools/pictures.py
 examples: deps                 ; @$(TEST) build examples
 install-test: deps             ; @$(TEST) build install
 asan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) asan

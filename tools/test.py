@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 JOBS = os.environ.get("JOBS", str(min(8, os.cpu_count() or 2)))
 CTEST_JOBS = str(2 * int(JOBS))  # many tests wait for a disk, a death or a second to pass
-PART_TIMEOUT_S = 1500
+PART_TIMEOUT_S = 1500 if os.environ.get("TRACKER_SANITIZE_ALL") != "ON" else 5400  # all tests under ThreadSanitizer
 TSAN_REPORTS_SHOWN = 3
 SHOWN_LINES_MAX = 300
 FAILURE_LINES_MAX = 60

@@ -45,7 +45,9 @@ export const texts = {
     running: "Running",
     last: "Last activity",
     empty: "No runs yet.",
-    code: 'import tracker\nrun = tracker.init(project="first")\nrun.log({"loss": 0.5})',
+    code: (project: string, more: string) =>
+      `import tracker\nrun = tracker.init(project=${JSON.stringify(project)}${more})\nrun.log({"loss": 0.5})`,
+    uploadArguments: (host: string) => `, mode="online", host=${JSON.stringify(host)}, token="trk_…"`,
   },
   runs: {
     title: "Runs",

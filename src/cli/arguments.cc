@@ -254,9 +254,16 @@ void add_server(CLI::App& app, ServerOptions& options) {
       ->required();
   create->add_option("--project", options.token_project, "For this project alone")->type_name("NAME");
   token->require_subcommand(1);
-  create->final_callback([&options] { options.creates_token = true; });
+  create->final_callback([&options] { options.token = ServerOptions::Token::kCreate; });
+  CLI::App* list = token->add_subcommand("list", "The tokens that are known here, by name; none is shown");
+  list->add_flag("--json", options.json, "Print a JSON document");
+  list->final_callback([&options] { options.token = ServerOptions::Token::kList; });
+  CLI::App* revoke = token->add_subcommand("revoke", "Forget the tokens of a name; who uses one is refused at once");
+  revoke->add_option("NAME", options.token_name, "As `token list` shows it")->required();
+  revoke->final_callback([&options] { options.token = ServerOptions::Token::kRevoke; });
   server->footer(
       "Examples:\n  tracker server token create --dir /srv/runs --name anna --scope ingest --scope read\n"
+      "  tracker server token list --dir /srv/runs\n  tracker server token revoke anna --dir /srv/runs\n"
       "  tracker server --dir /srv/runs\n  tracker server --dir /srv/runs --host 0.0.0.0 --port 8420");
 }
 

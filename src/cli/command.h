@@ -115,9 +115,10 @@ struct RmOptions {
 struct ServerOptions {
   std::string host = "127.0.0.1", port;
   std::vector<std::string> allowed_hosts;
-  bool creates_token = false;  // tracker server token create
+  enum class Token { kNone, kCreate, kList, kRevoke } token = Token::kNone;  // tracker server token …
   std::string token_name, token_project;
   std::vector<std::string> scopes;
+  bool json = false;  // of token list
 };
 
 struct UiOptions {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// tracker server, tracker server token create, tracker ui: what of them needs no Python.
+// tracker server, tracker server token, tracker ui: what of them needs no Python.
 #include <fmt/format.h>
 
 #include <charconv>
 
 #include "cli/command.h"
 #include "cli/python_side.h"
+#include "cli/table.h"
 #include "cli/text.h"
 #include "server/access.h"
 #include "storage/recovery/journal_home.h"
@@ -50,6 +51,39 @@ int create_token(Console& console, const Store& store, const ServerOptions& opti
   return finish(console, {}, Code::kOk);
 }
 
+int list_tokens(Console& console, const Store& store, bool json) {
+  auto access = Access::open(store);
+  const auto tokens = access.ok() ? access->tokens() : Result<std::vector<TokenInfo>>(access.status());
+  if (!tokens.ok()) return fail(console, tokens.status());
+  Table table({{"NAME"}, {"SCOPES"}, {"PROJECT"}, {"CREATED"}});
+  Value::List list;
+  for (const TokenInfo& each : *tokens) {
+    const std::vector<std::string> scopes = scope_names(each.scopes);
+    table.add({each.name, fmt::format("{}", fmt::join(scopes, " ")), each.project.value_or("all"),
+               time_text(each.created_us)});
+    list.push_back(Value::Map{{"name", each.name},
+                              {"scopes", Value::List(scopes.begin(), scopes.end())},
+                              {"project", each.project ? Value(*each.project) : Value()},
+                              {"created_us", each.created_us}});
+  }
+  if (json) console.print(visible_json(to_json(Value::Map{{"tokens", std::move(list)}}, 2)) + "\n");
+  else if (tokens->empty()) console.print("No tokens; tracker server token create makes one.\n");
+  else console.print(table.render(console));
+  return finish(console, {}, Code::kOk);
+}
+
+int revoke_tokens(Console& console, const Store& store, const std::string& name) {
+  auto access = Access::open(store);
+  const auto revoked = access.ok() ? access->revoke(name) : Result<uint64_t>(access.status());
+  if (!revoked.ok()) return fail(console, revoked.status());
+  if (*revoked == 0)
+    return fail(console, Status(Code::kNotFound, fmt::format("no token is called \"{}\"", visible(name)),
+                                "tracker server token list names them"));
+  console.print(fmt::format("revoked {}: who uses it, or has logged in with it, is refused from now on\n",
+                            counted(*revoked, "token")));
+  return finish(console, {}, Code::kOk);
+}
+
 }  // namespace
 
 int run_server(Console& console, const GlobalOptions& global, const ServerOptions& options) {
@@ -58,7 +92,12 @@ int run_server(Console& console, const GlobalOptions& global, const ServerOption
   const auto store = Store::open_or_create(Store::resolve(global.dir));
   if (!store.ok()) return fail(console, store.status());
   if (!store->problem().empty()) console.note(store->problem());
-  if (options.creates_token) return create_token(console, *store, options);
+  switch (options.token) {
+    case ServerOptions::Token::kCreate: return create_token(console, *store, options);
+    case ServerOptions::Token::kList: return list_tokens(console, *store, options.json);
+    case ServerOptions::Token::kRevoke: return revoke_tokens(console, *store, options.token_name);
+    case ServerOptions::Token::kNone: break;
+  }
   if (!is_loopback(options.host)) {
     auto access = Access::open(*store);
     if (!access.ok()) return fail(console, access.status());

@@ -148,12 +148,13 @@ Value run_json(const SyncedRun& each) {
 }
 
 void print(Console& console, const Store& store, const ServerLink& server, const std::vector<SyncedRun>& runs,
-           const SyncCounts& sum, bool json) {
+           const SyncCounts& sum, const std::string& problem, bool json) {
   if (json) {
     Value::List list;
     for (const SyncedRun& each : runs) list.push_back(run_json(each));
     console.print(visible_json(to_json(Value::Map{{"store", store.path()},
                                                   {"server", server.url()},
+                                                  {"problem", problem.empty() ? Value() : Value(problem)},
                                                   {"runs", std::move(list)},
                                                   {"points_sent", static_cast<int64_t>(sum.points_sent)},
                                                   {"files_sent", static_cast<int64_t>(sum.files_sent)},
@@ -185,7 +186,7 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
   ServerLink server(std::move(*known));
   std::vector<SyncedRun> runs;
   SyncCounts sum;
-  ServerAnswer answer = chosen->empty() ? ServerAnswer() : server.greet();
+  ServerAnswer answer = chosen->empty() ? ServerAnswer() : greet_all(&server, [] { return true; });
   for (const RunFolder& run : *chosen) {
     SyncedRun each{run, {}, false, 0, {}};
     if (answer.ok()) {
@@ -197,13 +198,14 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
     runs.push_back(std::move(each));
   }
   at_rest.save();
-  print(console, *store, server, runs, sum, options.json);
+  const std::string failure = answer.ok() ? "" : upload_problem(server, answer);
+  print(console, *store, server, runs, sum, failure, options.json);
   bool complete = answer.ok();
   for (const SyncedRun& each : runs) {
     for (const std::string& problem : each.problems) console.note(problem);
     complete = complete && each.complete;
   }
-  if (!answer.ok()) console.note(upload_problem(server, answer));
+  if (!failure.empty()) console.note(failure);
   const int code = finish(console, {}, Code::kOk);
   return code == kExitOk && !complete ? kExitFailed : code;
 }

@@ -47,6 +47,7 @@ constexpr TokenForm kForms[] = {
     {"glpat-", 16}, {"gsk_", 20},  {"hf_", 20},      {"npm_", 30},     {"nvapi-", 20},    {"pypi-AgE", 20},
     {"r8_", 30},    {"sk-", 20},   {"sk_live_", 16}, {"sk_test_", 16}, {"rk_live_", 16},  {"xoxa-", 20},
     {"xoxb-", 20},  {"xoxp-", 20}, {"xoxr-", 20},    {"xoxs-", 20},    {"xapp-", 20},     {"ya29.", 20},
+    {"trk_", 20},  // of a tracker server
 };
 
 // The letters that a form begins with.

@@ -110,6 +110,33 @@ Result<std::string> Access::create_token(std::string_view name, uint32_t scopes,
   return token;
 }
 
+Result<std::vector<TokenInfo>> Access::tokens() {
+  const std::lock_guard lock(mutex_);
+  auto all = db_.prepare("SELECT name, scopes, project, created_us FROM token ORDER BY name, created_us");
+  if (!all.ok()) return all.status();
+  std::vector<TokenInfo> out;
+  for (;;) {
+    const auto more = all->step();
+    if (!more.ok()) return more.status();
+    if (!*more) return out;
+    out.push_back(
+        {std::string(all->bytes_at(0)), static_cast<uint32_t>(all->int_at(1)), text_or_none(*all, 2), all->int_at(3)});
+  }
+}
+
+Result<uint64_t> Access::revoke(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  auto count = db_.prepare("SELECT count(*) FROM token WHERE name = ?");
+  auto remove = db_.prepare("DELETE FROM token WHERE name = ?");
+  if (!count.ok()) return count.status();
+  if (!remove.ok()) return remove.status();
+  const auto row = count->bind(name).step();
+  if (!row.ok()) return row.status();
+  const auto found = static_cast<uint64_t>(count->int_at(0));
+  TRACKER_RETURN_IF_ERROR(remove->bind(name).run());
+  return found;
+}
+
 Result<std::string> Access::create_code(uint32_t scopes) {
   auto code = random_secret();
   if (!code.ok()) return code;

@@ -36,6 +36,13 @@ struct Grant {
   bool by_cookie = false;
 };
 
+struct TokenInfo {
+  std::string name;
+  uint32_t scopes = kNoScope;
+  std::optional<std::string> project;  // none: all
+  int64_t created_us = 0;
+};
+
 class Access {
  public:
   // Makes server.db, readable by its owner alone. kCorrupt, kVersion: another file stands there.
@@ -44,6 +51,10 @@ class Access {
 
   // 256 random bits as text; kInvalid: a bad name or project.
   Result<std::string> create_token(std::string_view name, uint32_t scopes, const std::optional<std::string>& project);
+  // By name. What a token is cannot be told: the store keeps its hash.
+  Result<std::vector<TokenInfo>> tokens();
+  // Forgets the tokens of this name, and with them the sessions that they began. How many there were.
+  Result<uint64_t> revoke(std::string_view name);
   // For kCodeSeconds, once: a session of `scopes` on all projects.
   Result<std::string> create_code(uint32_t scopes);
   bool has_tokens();

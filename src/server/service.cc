@@ -288,6 +288,7 @@ Response Service::Impl::server(const Call&) {
                                   {"version", TRK_VERSION_STRING},
                                   {"api", Value::List{1}},
                                   {"store", store.id().hex()},
+                                  {"uploads", ingest != nullptr},
                                   {"limits", limits_json()}});
 }
 

@@ -16,7 +16,11 @@ Response Service::Impl::writers(const Call& call) {
   if (!acked.ok()) return error_response(acked.status());
   Value writers = Value::map();
   for (const auto& [writer, seq] : *acked) writers.set(writer.hex(), Value::Map{{"acked_seq", count_value(seq)}});
-  return json_response(Value::Map{{"writers", writers}});
+  Value out = Value::Map{{"writers", writers}};
+  const auto run = runs.find(call.uid);
+  const bool is_seen = run && (!call.grant.project || run->identity.project == *call.grant.project);
+  out.set("project", is_seen ? Value(run->identity.project) : Value());
+  return json_response(out);
 }
 
 Response Service::Impl::frames(const Call& call) {

@@ -29,6 +29,7 @@ class FileUpload {
   FileUpload(ServerLink* server, std::string store_path, RunFolder run, std::string project, SyncCounts* counts,
              std::function<void()> between_parts);
 
+  void set_project(const std::string& project) { project_ = project; }
   // Sends what the server lacks now: media, and the versions that `edges` name as far as this store has them. Ok when
   // nothing is left but what `problems` names.
   ServerAnswer send(const std::vector<LineageEdge>& edges, std::vector<std::string>* problems);
@@ -51,7 +52,7 @@ class FileUpload {
   ServerLink* const server_;
   const std::string store_path_;
   const RunFolder run_;
-  const std::string project_;
+  std::string project_;
   SyncCounts* const counts_;
   const std::function<void()> between_parts_;
   std::set<std::string> media_done_;                                                // names, this process

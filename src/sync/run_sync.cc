@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "storage/database/writer_parts.h"
 #include "storage/writer/part_reader.h"
+#include "sync/server_project.h"
 
 namespace tracker::internal {
 namespace {
@@ -42,8 +43,12 @@ MissingParts missing_parts(const WriterSnapshot& snapshot, const std::string& pa
 RunSync::RunSync(ServerLink* server, std::string store_path, RunFolder run, std::string project)
     : server_(server),
       run_(run),
-      project_(project.empty() ? run.identity.project : std::move(project)),
-      files_(server, std::move(store_path), std::move(run), project_, &counts_, [this] { (void)send_frames(); }) {}
+      is_named_(!project.empty()),
+      project_(is_named_ ? std::move(project) : remembered_project(run)),
+      files_(server, std::move(store_path), std::move(run), project_, &counts_, [this] { (void)send_frames(); }) {
+  if (project_.empty()) project_ = run_.identity.project;
+  files_.set_project(project_);
+}
 
 void RunSync::own_has_ended() {
   own_ended_ = true;
@@ -88,6 +93,15 @@ ServerAnswer RunSync::ask_acked() {
   ServerAnswer answer = server_->call("GET", path);
   if (answer.kind == AnswerKind::kNotFound) answer = ServerAnswer();
   if (!answer.ok()) return answer;
+  if (const std::string there = answer.document.text_or("project", ""); !there.empty() && there != project_) {
+    if (is_named_)
+      return {AnswerKind::kInvalid,
+              {},
+              fmt::format("the run is in the project \"{}\" there, and a run stays in its project", there),
+              {}};
+    project_ = there;
+    files_.set_project(there);
+  }
   acked_.clear();
   if (const Value* writers = answer.document.find("writers"); writers != nullptr && writers->is_map())
     for (const auto& [writer, said] : *writers->as_map())
@@ -267,22 +281,36 @@ void RunSync::give_up(WriterState* state, const StoredUnit& unit, const ServerAn
                                     unit.first, unit.last, answer.message));
 }
 
-ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on) {
+namespace {
+
+// Tries until an answer that no wait changes, or nothing has arrived for kNoProgressMax.
+ServerAnswer try_on(ServerLink* server, const SyncCounts* counts, const std::function<bool()>& go_on,
+                    const std::function<ServerAnswer()>& attempt) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kAskEach{100};
   Clock::time_point moved = Clock::now();
   for (;;) {
-    const uint64_t before = sync->counts().bytes_sent;
-    ServerAnswer answer = sync->round();
+    const uint64_t before = counts != nullptr ? counts->bytes_sent : 0;
+    ServerAnswer answer = attempt();
     if (answer.ok() || !answer.passes()) return answer;
-    if (sync->counts().bytes_sent > before) moved = Clock::now();
-    const Clock::time_point again = Clock::now() + server->pause_after(answer);
-    if (again - moved > kNoProgressMax) return answer;
+    if (counts != nullptr && counts->bytes_sent > before) moved = Clock::now();
+    if (Clock::now() - moved >= kNoProgressMax) return answer;
+    const Clock::time_point again = std::min(Clock::now() + server->pause_after(answer), moved + kNoProgressMax);
     while (Clock::now() < again) {
       if (!go_on()) return {AnswerKind::kCancelled, {}, "it was ended", {}};
       std::this_thread::sleep_for(std::min<Clock::duration>(kAskEach, again - Clock::now()));
     }
   }
+}
+
+}  // namespace
+
+ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on) {
+  return try_on(server, &sync->counts(), go_on, [sync] { return sync->round(); });
+}
+
+ServerAnswer greet_all(ServerLink* server, const std::function<bool()>& go_on) {
+  return try_on(server, nullptr, go_on, [server] { return server->greet(); });
 }
 
 std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live) {

@@ -39,7 +39,7 @@ struct OwnWriter {
 
 class RunSync {
  public:
-  // `project`: on the server; empty: the run's own.
+  // `project`: on the server; empty: where it is there already, else the one remembered for it, else the run's own.
   RunSync(ServerLink* server, std::string store_path, RunFolder run, std::string project = "");
 
   void set_own(OwnWriter own) { own_ = std::move(own); }
@@ -82,7 +82,8 @@ class RunSync {
 
   ServerLink* const server_;
   const RunFolder run_;
-  const std::string project_;
+  const bool is_named_;  // the project
+  std::string project_;
   OwnWriter own_;
   SyncCounts counts_;
   std::vector<std::string> problems_;
@@ -98,6 +99,9 @@ class RunSync {
 // Rounds until all is there, or nothing has arrived for kNoProgressMax, or an answer that no wait changes. `go_on` is
 // asked while it waits; false: kCancelled.
 ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on);
+
+// The same of the first question alone.
+ServerAnswer greet_all(ServerLink* server, const std::function<bool()>& go_on);
 
 // What one line says of an answer that ended an upload: what is wrong, that nothing is lost, what to do. `live`: the
 // uploader of a running process goes on trying.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libtracker_http.so: requests by libcurl. It is never unloaded, because curl's code may run until the process ends.
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -91,8 +92,12 @@ bool is_loopback(const char* url) {
   char* host = nullptr;
   bool out = false;
   if (curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-      curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK)
-    out = ::strcmp(host, "localhost") == 0 || ::strncmp(host, "127.", 4) == 0 || ::strcmp(host, "[::1]") == 0;
+      curl_url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+    in_addr address{};
+    const bool is_address = ::inet_pton(AF_INET, host, &address) == 1;
+    out = ::strcmp(host, "localhost") == 0 || ::strcmp(host, "[::1]") == 0 ||
+          (is_address && ntohl(address.s_addr) >> 24 == 127);
+  }
   curl_free(host);
   curl_url_cleanup(parts);
   return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/known_server.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -60,8 +61,10 @@ Status check_token(std::string_view token) {
 
 bool is_this_machine(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
-  const std::string_view host = host_of(url);
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  const std::string host(host_of(url));
+  in_addr address{};
+  const bool is_address = ::inet_pton(AF_INET, host.c_str(), &address) == 1;  // "127.0.0.1.example" is none
+  return host == "localhost" || host == "[::1]" || (is_address && ntohl(address.s_addr) >> 24 == 127);
 }
 
 Result<std::string> server_url(std::string_view host) {

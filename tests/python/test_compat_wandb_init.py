@@ -160,6 +160,11 @@ def test_a_host_is_taken_with_a_token_of_a_tracker_server_or_where_it_is_known_a
     run = wandb.init(project="p")  # by the login file, as a later process does
     assert run._run._core.mode == "online"
     run.finish()
+    # The bug: the token of the environment went to whatever host a script named.
+    monkeypatch.setenv("TRACKER_TOKEN", "trk_abc")
+    assert wandb.login(host="http://127.0.0.1:10") is False
+    assert "the host http://127.0.0.1:10 is not contacted" in capfd.readouterr().err
+    monkeypatch.delenv("TRACKER_TOKEN")
     shutil.rmtree(os.environ["XDG_CONFIG_HOME"])
     assert wandb.login() is False
     monkeypatch.setenv("TRACKER_HOST", "http://127.0.0.1:9")

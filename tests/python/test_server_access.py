@@ -69,6 +69,22 @@ def test_a_token_is_printed_alone_and_stored_as_a_hash(server: Server) -> None:
     assert token[4:].encode() not in database.read_bytes()
 
 
+def test_a_token_is_listed_by_name_and_revoked(server: Server) -> None:
+    where = ("--dir", str(server.store))
+    token = create_token(server.store, "read")
+    named = command("server", "token", "create", *where, "--name", "guest", "--scope", "read", "--project", "mnist")
+    assert server.request("GET", "runs", token=token).status == 200
+    listed = command("server", "token", "list", *where).stdout
+    assert re.search(r"guest +read +mnist +20\d\d-", listed)
+    assert named.stdout.strip() not in listed
+    assert "revoked 1 token" in command("server", "token", "revoke", "guest", *where).stdout
+    assert "guest" not in command("server", "token", "list", *where, "--json").stdout
+    assert server.request("GET", "runs", token=named.stdout.strip(), project="mnist").status == 401
+    assert server.request("GET", "runs", token=token).status == 200
+    again = command("server", "token", "revoke", "guest", *where)
+    assert (again.returncode, "no token is called" in again.stderr) == (1, True)
+
+
 def test_a_token_of_one_project_sees_no_other(server: Server, tmp_path: Path) -> None:
     for project in ("mine", "yours"):
         run = tracker.init(project=project, id="run", dir=str(tmp_path / "local"), quiet=True)

@@ -12,9 +12,11 @@ import os
 import re
 import shutil
 import signal
+import socketserver
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -422,6 +424,14 @@ def test_a_token_file_is_read_again_when_the_server_refuses_the_token(
     assert [path for path in files if server.token.encode() in path.read_bytes()] == []
 
 
+class OtherProgram(socketserver.StreamRequestHandler):
+    """A web server that is none of ours."""
+
+    def handle(self) -> None:
+        self.rfile.readline()
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")
+
+
 def test_login_writes_one_private_file_that_the_next_run_uses(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACKER_TOKEN")
     monkeypatch.delenv("TRACKER_HOST")
@@ -436,6 +446,13 @@ def test_login_writes_one_private_file_that_the_next_run_uses(server: Server, mo
     monkeypatch.setenv("TRACKER_HOST", url_of(server).replace("127.0.0.1", "localhost"))
     assert "no_access" in command("sync", run.uid).stderr
     monkeypatch.delenv("TRACKER_HOST")
+    known = login_file().read_text()
+    with socketserver.TCPServer(("127.0.0.1", 0), OtherProgram) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        with pytest.raises(ValueError, match="nothing was saved"):
+            tracker.login(f"http://127.0.0.1:{other.server_address[1]}", "trk_x")
+        other.shutdown()
+    assert login_file().read_text() == known
     server.end(signal.SIGKILL)
     assert tracker.login(url_of(server), server.token) is False
 
@@ -483,6 +500,28 @@ def test_upload_after_finish_goes_to_the_folder_that_is_asked_for(server: Server
     assert tracker.connect().open_run(run.uid).project == "elsewhere"
     check_equal(server, run.uid)
     assert run.upload(folder="elsewhere") is True
+
+
+# The bug: sync sent the run into its own project, or was refused because the server had it in the other one.
+def test_a_folder_that_was_named_once_stays_that_of_the_run(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = record("here", id="moved")
+    with monkeypatch.context() as wrong:
+        wrong.setenv("TRACKER_TOKEN", "trk_wrong")
+        assert run.upload(folder="there", make_folder=True) is False
+    synced("here/moved")
+    assert tracker.connect().open_run(run.uid).project == "there"
+    record("here", id="moved", resume="must")
+    synced("here/moved")
+    check_equal(server, run.uid)
+    (Path(run.dir) / "upload.json").unlink()  # the server alone knows it, as after an upload from another store
+    record("here", id="moved", resume="must")
+    synced("here/moved")
+    check_equal(server, run.uid)
+    em.load_run("here/moved").upload("other", make_folder=True)
+    assert 'the run is in the project "there"' in capfd.readouterr().err
+    assert tracker.connect().open_run(run.uid).project == "there"
 
 
 def test_a_run_that_a_drop_in_loads_from_disk_is_uploaded(server: Server, tmp_path: Path) -> None:

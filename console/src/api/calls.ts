@@ -16,6 +16,8 @@ async function read<T>(path: string, query: Query, check: Check<T>, signal?: Abo
 export const readProjects = async (signal?: AbortSignal): Promise<types.Project[]> =>
   (await read("projects", {}, shape({ projects: list(types.project) }), signal)).projects;
 
+export const readServer = (signal?: AbortSignal): Promise<types.ServerInfo> => read("server", {}, types.serverInfo, signal);
+
 export interface RunsQuery {
   project: string;
   where: string;
@@ -35,7 +37,7 @@ export const readRun = (uid: string, signal?: AbortSignal): Promise<types.RunDet
 const LIST_LIMIT = 1000;
 const FILES_LIMIT = 10_000;
 
-/** All series of a run below a prefix, in pages. */
+/** All series of a run below a prefix, in pages; by key, numbers in keys by their size. */
 export async function readSeriesList(
   uid: string,
   prefix: string,
@@ -51,9 +53,13 @@ export async function readSeriesList(
       signal,
     );
     found.push(...page.series);
-    if (page.series.length === 0 || found.length >= page.total) return found;
+    if (page.series.length === 0 || found.length >= page.total) return found.sort(byKey);
   }
 }
+
+/** layer2 stands before layer10. */
+const NATURAL = new Intl.Collator("en", { numeric: true });
+const byKey = (a: types.SeriesInfo, b: types.SeriesInfo): number => NATURAL.compare(a.key, b.key);
 
 export interface SeriesQuery {
   runs: string[];

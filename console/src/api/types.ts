@@ -17,6 +17,10 @@ import {
   type Whole,
 } from "./check";
 
+/** uploads: false of `tracker ui`. */
+export const serverInfo = shape({ uploads: fallback(flag, false) });
+export type ServerInfo = Checked<typeof serverInfo>;
+
 export const project = shape({ project: text, runs: real, running: real, last_us: optional(real) });
 export type Project = Checked<typeof project>;
 

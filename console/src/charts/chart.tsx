@@ -145,18 +145,18 @@ function readoutText(
 }
 
 function footText(trace: Trace, info: SeriesInfo, { yLog, zoom }: ChartView): string {
-  const { rows, cells } = zoom ? shownWithin(trace, zoom) : { rows: trace.rows, cells: trace.n };
-  const parts = [
-    trace.isPoints ? texts.chart.allPoints(rows) : texts.chart.asCells(rows, cells),
+  const shown = shownWithin(trace, zoom ?? { lo: -Infinity, hi: Infinity });
+  return [
+    trace.isPoints || shown.rows === shown.cells
+      ? texts.chart.allPoints(shown.rows)
+      : texts.chart.asCells(shown.rows, shown.cells),
     ...(trace.leftOut > 0 ? [texts.chart.leftOut(trace.leftOut)] : []),
-    ...(info.nan > 0 ? [`${info.nan.toLocaleString("en")} × NaN`] : []),
-    ...(info.pos_inf > 0 ? [`▲ ${info.pos_inf.toLocaleString("en")}`] : []),
-    ...(info.neg_inf > 0 ? [`▼ ${info.neg_inf.toLocaleString("en")}`] : []),
+    ...(shown.nan > 0 ? [`${shown.nan.toLocaleString("en")} × NaN`] : []),
+    ...(shown.posInf > 0 ? [`▲ ${shown.posInf.toLocaleString("en")}`] : []),
+    ...(shown.negInf > 0 ? [`▼ ${shown.negInf.toLocaleString("en")}`] : []),
     ...(info.dropped > 0 ? [texts.lost(info.dropped)] : []),
-  ];
-  const below = yLog ? trace.min.reduce((sum, value) => sum + (value <= 0 ? 1 : 0), 0) : 0;
-  if (below > 0) parts.push(texts.chart.belowZero(below, trace.isPoints));
-  return parts.join(" · ");
+    ...(yLog && shown.notPositive > 0 ? [texts.chart.belowZero(shown.notPositive, trace.isPoints)] : []),
+  ].join(" · ");
 }
 
 function onKey(

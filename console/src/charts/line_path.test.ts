@@ -95,7 +95,14 @@ describe("traces", () => {
   });
 
   test("rows and cells are counted within the range alone", () => {
-    expect(shownWithin(TWO_CELLS, { lo: 9, hi: 30 })).toEqual({ rows: 10, cells: 1 });
+    expect(shownWithin(TWO_CELLS, { lo: 9, hi: 30 })).toEqual({
+      rows: 10,
+      cells: 1,
+      nan: 1,
+      posInf: 0,
+      negInf: 0,
+      notPositive: 1,
+    });
   });
 
   test("the nearest cell of an x", () => {

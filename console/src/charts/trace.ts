@@ -103,17 +103,31 @@ function lowerBound(sorted: Float64Array, x: number, n: number, after = false): 
   return low;
 }
 
-/** How many rows and cells touch the range: a query reaches over its ends. */
-export function shownWithin(trace: Trace, range: Range): { rows: number; cells: number } {
+export interface Shown {
+  rows: number;
+  cells: number;
+  nan: number;
+  posInf: number;
+  negInf: number;
+  /** Cells with a value of 0 or below, for which a log axis has no place. */
+  notPositive: number;
+}
+
+/** What of the trace touches the range: a query reaches over its ends. */
+export function shownWithin(trace: Trace, range: Range): Shown {
   const [from, to] = cellsWithin(trace, range);
-  let rows = 0;
-  let cells = 0;
+  const shown = { rows: 0, cells: 0, nan: 0, posInf: 0, negInf: 0, notPositive: 0 };
   for (let i = from; i < to; i++) {
     if ((trace.x1[i] ?? NaN) < range.lo || (trace.x0[i] ?? NaN) > range.hi) continue;
-    cells += 1;
-    rows += (trace.count[i] ?? 0) + (trace.nan[i] ?? 0) + (trace.posInf[i] ?? 0) + (trace.negInf[i] ?? 0);
+    const [nan, posInf, negInf] = [trace.nan[i] ?? 0, trace.posInf[i] ?? 0, trace.negInf[i] ?? 0];
+    shown.cells += 1;
+    shown.rows += (trace.count[i] ?? 0) + nan + posInf + negInf;
+    shown.nan += nan;
+    shown.posInf += posInf;
+    shown.negInf += negInf;
+    shown.notPositive += (trace.min[i] ?? NaN) <= 0 ? 1 : 0;
   }
-  return { rows, cells };
+  return shown;
 }
 
 /** Every finite value within the range of x; with `positive` only values above 0 (for a log axis). */

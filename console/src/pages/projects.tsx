@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { Project } from "../api/types";
 import { projectsQuery } from "../state/queries";
 import { texts } from "../texts";
+import { FirstLines } from "../ui/first_lines";
 import { ProjectLink } from "../ui/links";
 import { Loaded } from "../ui/loaded";
 import { Empty } from "../ui/notes";
@@ -27,7 +28,7 @@ export function ProjectsPage(): ReactNode {
 function FirstSteps(): ReactNode {
   return (
     <Empty title={texts.projects.empty}>
-      <pre className="tk-code">{texts.projects.code}</pre>
+      <FirstLines project="first" />
     </Empty>
   );
 }

@@ -52,7 +52,7 @@ export function startPolling(client: QueryClient): () => void {
     } catch (error) {
       failures += 1;
       if (error instanceof ApiError && error.status === 400) cursor = undefined;
-      const denied = error instanceof ApiError && error.status === 401;
+      const denied = error instanceof ApiError && (error.status === 401 || error.status === 403);
       live.set({ state: denied ? "no_access" : "stale", updatedMs: live.get().updatedMs });
       schedule(pauseMs(failures, Math.random()));
     } finally {

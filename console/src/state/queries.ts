@@ -9,6 +9,12 @@ export const projectsQuery = queryOptions({
   queryFn: ({ signal }) => calls.readProjects(signal),
 });
 
+export const serverQuery = queryOptions({
+  queryKey: ["server"],
+  queryFn: ({ signal }) => calls.readServer(signal),
+  staleTime: Infinity,
+});
+
 export const runsQuery = (query: calls.RunsQuery) =>
   queryOptions({
     queryKey: ["runs", query.project, query],

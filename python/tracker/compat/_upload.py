@@ -27,12 +27,12 @@ def known_host(host: str = "") -> str | None:
 
 
 def is_tracker(host: str, key: object) -> bool:
-    """A host that nobody has named as a tracker server may be another vendor's: only a token of ours, or that it is the
-    server that is known, shows that it is one."""
+    """A host that nobody has named as a tracker server may be another vendor's: only a token of ours given
+    with it, or that it is the server that is known, shows that it is one."""
     known = known_host()
     if known is not None and known_host(host) == known:
         return True
-    return str(key or os.environ.get("TRACKER_TOKEN") or "").startswith(TOKEN_PREFIX)
+    return str(key or "").startswith(TOKEN_PREFIX)
 
 
 def login(module: str, host: str | None, key: object = None, say: Callable[[str], None] = report) -> bool:
@@ -40,7 +40,9 @@ def login(module: str, host: str | None, key: object = None, say: Callable[[str]
     import tracker
 
     if host and not is_tracker(host, key):
-        say(f"{module}.login: no server is known, runs stay local; the host {host} is not contacted")
+        known = known_host()
+        where = f"runs go to {known}" if known else "no server is known, runs stay local"
+        say(f"{module}.login: {where}; the host {host} is not contacted")
         return False
     if not host and known_host() is None:
         say(f"{module}.login: no server is known, runs stay local")

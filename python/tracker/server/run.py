@@ -17,7 +17,7 @@ import uvicorn
 from tracker import _core
 from tracker.server.app import make_app
 
-CONNECTIONS_MAX = 1024
+CONNECTIONS_MAX = 12_000  # open at once, also those that ask for nothing; 10,000 clients and their browsers
 SHUTDOWN_SECONDS_MAX = 5
 
 

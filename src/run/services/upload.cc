@@ -13,6 +13,7 @@
 #include "journal/wipe_memory.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
+#include "sync/server_project.h"
 
 namespace tracker::internal {
 
@@ -187,11 +188,13 @@ Status upload_run(const std::string& store_path, const RunFolder& run, const Upl
   link.set_go_on(go_on);
   if (!request.folder.empty() && !request.make_folder) {
     const ServerAnswer answer = check_folder(&link, request.folder);
+    if (!answer.ok() && answer.kind != AnswerKind::kNotFound) (void)remember_project(run, request.folder);
     if (answer.kind == AnswerKind::kNotFound)
       return Status(Code::kNotFound, answer.message, "make_folder=True makes it; everything is stored locally");
     if (!answer.ok()) return Status(Code::kTimeout, upload_problem(link, answer));
   }
   RunSync sync(&link, store_path, run, request.folder);
+  if (!request.folder.empty()) (void)remember_project(run, request.folder);
   const ServerAnswer answer = sync_all(&sync, &link, go_on);
   if (answer.kind == AnswerKind::kCancelled) return Status(Code::kClosed, "the upload was ended");
   if (!answer.ok()) return Status(Code::kTimeout, upload_problem(link, answer));
@@ -209,7 +212,7 @@ Status login(std::string_view host, std::string_view token, const std::function<
   const ServerAnswer answer = link.greet();
   if (answer.kind == AnswerKind::kCancelled) return Status(Code::kClosed, "login was ended; nothing was saved");
   const bool refused = answer.kind == AnswerKind::kNoAccess || answer.kind == AnswerKind::kNoScope;
-  if (refused || answer.kind == AnswerKind::kUnknownFormat)
+  if (refused || answer.kind == AnswerKind::kUnknownFormat || answer.kind == AnswerKind::kForeign)
     return Status(Code::kInvalid, fmt::format("{}: {}", link.url(), answer.message), "nothing was saved");
   TRACKER_RETURN_IF_ERROR(save_login(*server));
   if (!answer.ok())

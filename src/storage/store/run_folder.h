@@ -16,6 +16,7 @@ namespace tracker::internal {
 
 constexpr const char* kStoreFile = "store.json";
 constexpr const char* kRunFile = "run.json";
+constexpr const char* kUploadFile = "upload.json";  // sync/server_project.h
 constexpr const char* kRunsFolder = "runs";
 constexpr int kFolderTriesMax = 1000;  // to make a run's folder, each lost to a removal of its project's last run
 

@@ -46,7 +46,8 @@ TEST(RedactTest, EveryListedKeyAndFormIsRedactedAndCounted) {
   }
   for (const char* text :
        {"AKIAIOSFODNN7EXAMPLE", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "hf_abcdefghijklmnopqrstuvwxyzABCDEF",
-        "sk-abcdefghijklmnopqrstuvwxyz012345", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLXNpZw"}) {
+        "sk-abcdefghijklmnopqrstuvwxyz012345", "trk_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP-",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLXNpZw"}) {
     uint64_t count = 0;
     EXPECT_EQ(redact_text(std::string("a ") + text + " b", &count), "a [redacted] b") << text;
     EXPECT_EQ(count, 1u) << text;

@@ -8,6 +8,7 @@ import { fromSegment } from "../../state/address";
 import { runsQuery } from "../../state/queries";
 import { texts } from "../../texts";
 import { Loaded } from "../../ui/loaded";
+import { FirstLines } from "../../ui/first_lines";
 import { ProjectLink } from "../../ui/links";
 import { Empty } from "../../ui/notes";
 import { Shell } from "../../ui/shell";
@@ -68,7 +69,7 @@ export function RunsPage(): ReactNode {
               />
             ) : search.q === undefined ? (
               <Empty title={texts.runs.empty}>
-                <pre className="tk-code">{texts.projects.code}</pre>
+                <FirstLines project={project} />
               </Empty>
             ) : (
               <Empty title={texts.runs.none}>
