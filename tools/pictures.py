@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tracker
@@ -38,10 +39,11 @@ def curve(step: int, lr: float, noise: random.Random) -> dict[str, float]:
     }
 
 
-def train(store: str, name: str, lr: float, steps: int = 400, **options: object) -> tracker.Run:
+def train(store: str, name: str, lr: float, steps: int = 400, **options: Any) -> tracker.Run:
     noise = random.Random(name)
     config = {"lr": lr, "optim": {"name": "sgd" if lr > 0.05 else "adam"}, "model": "resnet18", "batch_size": 128}
-    run = tracker.init(project="mnist", name=name, dir=store, config=config, quiet=True, **options)  # type: ignore[arg-type]
+    known: dict[str, Any] = {"project": "mnist", "name": name, "dir": store, "config": config, "quiet": True}
+    run = tracker.init(**known, **options)
     for step in range(steps):
         run.log(curve(step, lr, noise), step=step)
         if step % 20 == 0:
@@ -131,9 +133,13 @@ def main() -> None:
             live.flush()
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
             for theme in ("light", "dark"):
-                code = first if theme == "light" else subprocess.run(
-                    [*command[:4], "--link", "--dir", store], capture_output=True, text=True, check=True
-                ).stderr
+                code = (
+                    first
+                    if theme == "light"
+                    else subprocess.run(
+                        [*command[:4], "--link", "--dir", store], capture_output=True, text=True, check=True
+                    ).stderr
+                )
                 shoot(browser, code.removeprefix("tracker: ").strip(), theme, uids, live)
             browser.close()
             live.finish()

@@ -198,7 +198,7 @@ bool is_link(const std::string& path) {
 std::string absolute_path(const std::string& path) {
   if (!path.empty() && path.front() == '/') return path;
   char* cwd = ::getcwd(nullptr, 0);
-  const std::string out = cwd != nullptr && *cwd == '/' ? cwd : "";
+  std::string out = cwd != nullptr && *cwd == '/' ? cwd : "";
   std::free(cwd);
   if (out.empty()) return out;
   return path.empty() ? out : join_path(out, path);
@@ -321,8 +321,9 @@ std::vector<std::string> cgroup_files(const char* v2, const char* v1) {
     const size_t second = line.find(':', line.find(':') + 1);
     if (second == std::string::npos) continue;
     for (std::string group = line.substr(second + 1); group.size() > 1; group = parent_path(group)) {
-      if (line.rfind("0::", 0) == 0) out.push_back(root + group + "/" + v2);
-      else if (line.find(":memory:") != std::string::npos) out.push_back(root + "/memory" + group + "/" + v1);
+      if (line.rfind("0::", 0) == 0) out.push_back(fmt::format("{}{}/{}", root, group, v2));
+      else if (line.find(":memory:") != std::string::npos)
+        out.push_back(fmt::format("{}/memory{}/{}", root, group, v1));
     }
   }
   out.push_back(root + "/" + v2);

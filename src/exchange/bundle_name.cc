@@ -61,7 +61,8 @@ bool is_bundled_blob(std::string_view name) {
 bool is_bundle_name(std::string_view name) {
   if (name.size() > kBundleNameBytesMax) return false;
   if (is_artifact_document(name) || is_bundled_blob(name)) return true;
-  return name == kRunFile || name == kUploadFile || claimed_attempt(name).has_value() || is_writer_file(name) || is_medium(name);
+  return name == kRunFile || name == kUploadFile || claimed_attempt(name).has_value() || is_writer_file(name) ||
+         is_medium(name);
 }
 
 }  // namespace tracker::internal

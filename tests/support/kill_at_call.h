@@ -3,6 +3,7 @@
 // writes. Linux.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/ptrace.h>
 
 #include <csignal>

@@ -16,7 +16,8 @@ async function read<T>(path: string, query: Query, check: Check<T>, signal?: Abo
 export const readProjects = async (signal?: AbortSignal): Promise<types.Project[]> =>
   (await read("projects", {}, shape({ projects: list(types.project) }), signal)).projects;
 
-export const readServer = (signal?: AbortSignal): Promise<types.ServerInfo> => read("server", {}, types.serverInfo, signal);
+export const readServer = (signal?: AbortSignal): Promise<types.ServerInfo> =>
+  read("server", {}, types.serverInfo, signal);
 
 export interface RunsQuery {
   project: string;

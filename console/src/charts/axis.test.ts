@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 import { expect, test } from "vitest";
-import { formatTick, formatX, logTicks, padded, timeTicks } from "./axis";
+import { byteTicks, formatTick, formatX, logTicks, padded, timeTicks } from "./axis";
 
 test("ticks have the digits that their distance needs", () => {
   expect([0, 0.5, 1].map((tick) => formatTick(tick, 0.5))).toEqual(["0", "0.5", "1"]);
@@ -14,6 +14,11 @@ test("ticks have the digits that their distance needs", () => {
 test("steps beyond 2⁵³ are written exactly", () => {
   expect(formatX(7, "step", 9223372036854775800n, 1)).toBe("9,223,372,036,854,775,807");
   expect(formatX(90, "relative", 0n, 30)).toBe("1 min 30 s");
+});
+
+test("ticks of bytes are in one unit", () => {
+  expect(byteTicks([0, 2 ** 29, 2 ** 30])).toEqual(["0 GiB", "0.5 GiB", "1 GiB"]);
+  expect(byteTicks([0])).toEqual(["0 B"]);
 });
 
 test("a log axis has decades, and 2 and 5 where few are seen", () => {

@@ -28,6 +28,17 @@ export function logTicks(range: Range): number[] {
   return ticks.length > 1 ? ticks : [range.lo, range.hi];
 }
 
+/** Distances of ticks that are round in KiB, MiB and so on. */
+export const BYTE_STEPS = Array.from({ length: 60 }, (_, power) => 2 ** power);
+
+/** A tick of an axis of bytes; all of an axis are in the unit of the largest. */
+export function byteTicks(ticks: readonly number[]): string[] {
+  const largest = Math.max(...ticks.map(Math.abs));
+  const power = Math.min(4, Math.max(0, Math.floor(Math.log2(largest || 1) / 10)));
+  const unit = ["B", "KiB", "MiB", "GiB", "TiB"][power] ?? "";
+  return ticks.map((tick) => `${trimmed((tick / 1024 ** power).toFixed(3))} ${unit}`);
+}
+
 const UNITS = [
   ["T", 1e12],
   ["G", 1e9],
@@ -91,6 +102,6 @@ export function padded(range: Range, isLog: boolean): Range {
     return { lo: range.lo / factor, hi: range.hi * factor };
   }
   const span = range.hi - range.lo;
-  const margin = span > 0 ? span * 0.05 : Math.max(Math.abs(range.hi) * 0.1, 1e-9);
+  const margin = span > 0 ? span * 0.05 : Math.abs(range.hi) * 0.1 || 1;
   return { lo: range.lo - margin, hi: range.hi + margin };
 }

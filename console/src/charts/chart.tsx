@@ -5,7 +5,7 @@ import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 
 import { metricOfAxis, type XAxis } from "../api/x_axis";
 import type { SeriesInfo } from "../api/types";
 import { texts } from "../texts";
-import { formatNumber, formatTime } from "../ui/format";
+import { formatBytes, formatNumber, formatTime } from "../ui/format";
 import { ErrorNote, Skeleton } from "../ui/notes";
 import { useInView, useWidth } from "../ui/use_element";
 import { visibleText } from "../ui/visible_text";
@@ -71,9 +71,9 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
       tabIndex={0}
       aria-label={texts.chart.summary(
         info.key,
-        formatMaybe(info.last),
-        formatMaybe(info.min),
-        formatMaybe(info.max),
+        formatMaybe(info.key, info.last),
+        formatMaybe(info.key, info.min),
+        formatMaybe(info.key, info.max),
       )}
       aria-busy={query.isFetching}
       data-metric={info.key}
@@ -97,6 +97,7 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
             origin={found.origin}
             xLog={view.xLog}
             yLog={view.yLog}
+            yBytes={isBytes(info.key)}
             zoom={view.zoom}
             group={group}
             width={Math.max(120, width)}
@@ -113,8 +114,14 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
   );
 }
 
-const formatMaybe = (value: number | bigint | undefined): string =>
-  value === undefined ? "–" : formatNumber(value);
+/** System series end so: "memory.used.bytes", "net.sent.bytes_per_s". */
+const isBytes = (key: string): boolean => /\bbytes(_per_s)?$/.test(key);
+
+const formatValue = (key: string, value: number | bigint): string =>
+  isBytes(key) && Number.isFinite(Number(value)) ? formatBytes(Number(value)) : formatNumber(value);
+
+const formatMaybe = (key: string, value: number | bigint | undefined): string =>
+  value === undefined ? "–" : formatValue(key, value);
 
 function readoutText(
   x: number | undefined,
@@ -125,7 +132,7 @@ function readoutText(
   origin: bigint,
 ): string {
   const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
-  if (!trace || index < 0) return formatMaybe(info.last);
+  if (!trace || index < 0) return formatMaybe(info.key, info.last);
   const placeOf = (x: number): string =>
     axis === "time"
       ? formatTime(x * 1e6)
@@ -138,10 +145,11 @@ function readoutText(
   const value = trace.last[index] ?? NaN;
   const low = trace.min[index] ?? NaN;
   const high = trace.max[index] ?? NaN;
-  const range = low < high ? ` (${formatNumber(low)} … ${formatNumber(high)})` : "";
-  const curve = smoothed ? ` ~ ${formatNumber(smoothed[index] ?? NaN)}` : "";
+  const shown = (y: number): string => formatValue(info.key, y);
+  const range = low < high ? ` (${shown(low)} … ${shown(high)})` : "";
+  const curve = smoothed ? ` ~ ${shown(smoothed[index] ?? NaN)}` : "";
   const at = axis === "step" ? texts.chart.step(place) : metricOfAxis(axis) ? `x ${place}` : place;
-  return `${at}: ${formatNumber(value)}${range}${curve}`;
+  return `${at}: ${shown(value)}${range}${curve}`;
 }
 
 function footText(trace: Trace, info: SeriesInfo, { yLog, zoom }: ChartView): string {

@@ -18,6 +18,7 @@ export interface PlotProps {
   origin: bigint;
   xLog: boolean;
   yLog: boolean;
+  yBytes: boolean;
   /** The range of x that is shown; undefined for all. */
   zoom: Range | undefined;
   group: string;
@@ -28,7 +29,7 @@ export interface PlotProps {
 }
 
 export function Plot(props: PlotProps): ReactNode {
-  const { axis, xLog, yLog, group, width, height } = props;
+  const { axis, xLog, yLog, yBytes, group, width, height } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -48,6 +49,7 @@ export function Plot(props: PlotProps): ReactNode {
       axis,
       xLog,
       yLog,
+      yBytes,
       group,
       origin: () => latest.current.origin,
       colors: current,
@@ -71,7 +73,7 @@ export function Plot(props: PlotProps): ReactNode {
     };
     // The size is set below; making the plot again for it would lose the pointer.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [axis, xLog, yLog, group, version]);
+  }, [axis, xLog, yLog, yBytes, group, version]);
 
   useEffect(() => {
     plot.current?.setSize({ width, height });

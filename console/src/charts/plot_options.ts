@@ -3,7 +3,7 @@
 
 import type uPlot from "uplot";
 import type { XAxis } from "../api/x_axis";
-import { DURATION_STEPS_S, formatTick, formatX, logTicks, timeTicks } from "./axis";
+import { BYTE_STEPS, byteTicks, DURATION_STEPS_S, formatTick, formatX, logTicks, timeTicks } from "./axis";
 import type { Colors } from "./colors";
 import type { Range } from "./trace";
 
@@ -11,6 +11,8 @@ export interface PlotSetup {
   axis: XAxis;
   xLog: boolean;
   yLog: boolean;
+  /** y is a number of bytes. */
+  yBytes: boolean;
   /** Charts of one group share the crosshair, by x value. */
   group: string;
   origin: () => bigint;
@@ -72,7 +74,9 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
         size: 56,
         space: 32,
         ...(setup.yLog ? LOG_TICKS : {}),
-        values: (_: uPlot, ticks: number[]) => ticks.map((tick) => formatTick(tick, distance(ticks))),
+        ...(setup.yBytes && !setup.yLog ? { incrs: BYTE_STEPS } : {}),
+        values: (_: uPlot, ticks: number[]) =>
+          setup.yBytes ? byteTicks(ticks) : ticks.map((tick) => formatTick(tick, distance(ticks))),
       },
     ],
     series: [{}, { show: true, points: { show: false }, paths: () => null }],

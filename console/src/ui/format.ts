@@ -32,7 +32,8 @@ export function formatBytes(bytes: number): string {
     size /= 1024;
     unit += 1;
   }
-  return `${unit === 0 ? size : size.toPrecision(3)} ${units[unit] ?? ""}`;
+  const digits = unit === 0 || size >= 1000 ? String(Math.round(size)) : size.toPrecision(3);
+  return `${digits} ${units[unit] ?? ""}`;
 }
 
 /** 340 ms, 12.4 s, 14 min 3 s, 2 h 5 min, 3 d 4 h */

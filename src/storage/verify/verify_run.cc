@@ -83,7 +83,8 @@ class RunCheck {
   std::string file(const std::string& name) const { return join_path(path_, name); }
 
   void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
-    if (name == kRunFile || name == kUploadFile || name == kStopFile || name == "media" || classify(name, writers)) return;
+    if (name == kRunFile || name == kUploadFile || name == kStopFile || name == "media" || classify(name, writers))
+      return;
     if (claimed_attempt(name)) return look_at_claim(file(name));
     if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
     struct stat st{};

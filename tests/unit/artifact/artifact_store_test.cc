@@ -95,9 +95,10 @@ TEST_F(ArtifactStoreTest, HowFarADownloadOrALookIsRisesToAllFilesAndBytes) {
       {"download", [&](const auto& seen) { return download_artifact(store_, stored->version, out, {}, seen).ok(); }},
       {"again", [&](const auto& seen) { return download_artifact(store_, stored->version, out, {}, seen).ok(); }},
       {"deep", [&](const auto& seen) { return verify_artifact(store_, stored->version, true, seen)->empty(); }}};
-  for (const auto& [name, work] : works) {
+  for (const auto& each : works) {
+    const auto& name = each.first;
     uint64_t files = 0, bytes = 0, calls = 0;
-    EXPECT_TRUE(work([&](uint64_t files_now, uint64_t bytes_now) {
+    EXPECT_TRUE(each.second([&](uint64_t files_now, uint64_t bytes_now) {
       EXPECT_TRUE(files_now >= files && bytes_now >= bytes) << name;
       files = files_now, bytes = bytes_now, ++calls;
     })) << name;

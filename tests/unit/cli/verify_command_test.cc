@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "codec/segment.h"
 #include "model/value.h"
+#include "storage/sqlite/sqlite.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/storage.h"

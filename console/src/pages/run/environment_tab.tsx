@@ -131,7 +131,9 @@ function Processes({ writers }: { writers: readonly Json[] }): ReactNode {
         <thead>
           <tr>
             {PROCESS_FIELDS.map((field) => (
-              <th key={field}>{field.replace("_us", "")}</th>
+              <th key={field} className={NUMBERS.has(field) ? "tk-number" : ""}>
+                {field.replace("_us", "")}
+              </th>
             ))}
           </tr>
         </thead>
