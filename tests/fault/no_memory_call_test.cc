@@ -56,7 +56,7 @@ uint64_t with_ever_more_memory(const Call& call, uint64_t* calls) {
     ++*calls;
     if (!t_refused) return accepted;
   }
-  CHILD_CHECK(!"a call that never has enough memory");
+  CHILD_CHECK(false && "a call that never has enough memory");
   return 0;
 }
 

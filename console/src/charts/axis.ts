@@ -36,7 +36,9 @@ export function byteTicks(ticks: readonly number[]): string[] {
   const largest = Math.max(...ticks.map(Math.abs));
   const power = Math.min(4, Math.max(0, Math.floor(Math.log2(largest || 1) / 10)));
   const unit = ["B", "KiB", "MiB", "GiB", "TiB"][power] ?? "";
-  return ticks.map((tick) => `${trimmed((tick / 1024 ** power).toFixed(3))} ${unit}`);
+  const distance = Math.abs((ticks[1] ?? 0) - (ticks[0] ?? 0)) / 1024 ** power;
+  const digits = Math.min(6, decimals(distance));
+  return ticks.map((tick) => `${trimmed((tick / 1024 ** power).toFixed(digits))} ${unit}`);
 }
 
 const UNITS = [

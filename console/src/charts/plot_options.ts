@@ -71,7 +71,7 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
       },
       {
         ...shared,
-        size: 56,
+        size: setup.yBytes ? 80 : 56,
         space: 32,
         ...(setup.yLog ? LOG_TICKS : {}),
         ...(setup.yBytes && !setup.yLog ? { incrs: BYTE_STEPS } : {}),
