@@ -205,7 +205,9 @@ int recover_parts_and_die(const Sandbox& sandbox, int parts) {
 // The names alone may be more than one frame can be: all of them in one was refused, by each recoverer anew.
 TEST(RecoveryTest, ARecovererKilledBetweenTheFramesOfManyDefinitionsLosesAndDoublesNothing) {
   constexpr uint32_t kCount = 2 * kSeriesAFrame + 50;
-  for (const auto& [parts, spill] : {std::pair(0, false), {1, false}, {2, false}, {3, false}, {0, true}, {1, true}}) {
+  for (const auto& each : {std::pair(0, false), {1, false}, {2, false}, {3, false}, {0, true}, {1, true}}) {
+    const int parts = each.first;
+    const bool spill = each.second;
     SCOPED_TRACE(fmt::format("killed behind {} parts, {} a spill file", parts, spill ? "with" : "without"));
     Sandbox sandbox;
     make_dead_run_of_many_metrics(sandbox, kCount, spill);

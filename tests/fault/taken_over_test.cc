@@ -92,7 +92,7 @@ class TakenOverTest : public ::testing::Test {
         ::usleep(100);
       }
     }
-    for (const int64_t end = step + more; step < end;) log();
+    for (int64_t i = 0; i < more; ++i) log();
     return step;
   }
 
