@@ -76,6 +76,7 @@ Value wire_version(const LineageEdge& edge) {
 Value wire_writer(const WriterSnapshot& writer, Liveness liveness) {
   const WriterIdentity& identity = writer.identity;
   const WriterEnd* end = writer.known_end();
+  const OwnPoints own = own_points(writer);  // without samples of the system
   return Value::Map{{"writer", identity.writer.hex()},
                     {"attempt", identity.attempt},
                     {"rank", identity.rank},
@@ -87,8 +88,8 @@ Value wire_writer(const WriterSnapshot& writer, Liveness liveness) {
                     {"heartbeat_us", writer.heartbeat_us},
                     {"state", writer_state_text(writer, liveness, realtime_us())},
                     {"ended_us", end != nullptr ? Value(end->time_us) : Value()},
-                    {"points", count_value(writer.points)},
-                    {"dropped", count_value(writer.dropped)}};
+                    {"points", count_value(own.stored)},
+                    {"dropped", count_value(own.dropped)}};
 }
 
 Value wire_reasons(const std::vector<std::pair<std::string, uint64_t>>& by_reason) {
