@@ -64,8 +64,17 @@ void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
       "  tracker show brisk-otter --json | jq .summary");
 }
 
+void add_login(CLI::App& app, std::string& host) {
+  CLI::App* login = app.add_subcommand("login", "Save the host and the token of a server for runs of this user");
+  login->add_option("HOST", host, "Address of the server; default that of TRACKER_HOST or of the last login")
+      ->type_name("HOST");
+  login->footer(
+      "The token is TRACKER_TOKEN, or a line of stdin.\n\nExamples:\n  tracker login https://tracker.example.org\n"
+      "  tracker login localhost:8420 < token.txt");
+}
+
 void add_sync(CLI::App& app, SyncOptions& options) {
-  CLI::App* sync = app.add_subcommand("sync", "Send runs to the server of TRACKER_HOST or tracker.login()");
+  CLI::App* sync = app.add_subcommand("sync", "Send runs to the server of TRACKER_HOST or tracker login");
   sync->add_option("RUN", options.runs,
                    "project/id, an id that is unique, or a uid; without one all runs of mode online "
                    "or offline")
@@ -286,6 +295,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_show(app, line.show, line.plots);
   add_tail(app, line.tail, line.rows);
   add_stop(app, line.stop);
+  add_login(app, line.login_host);
   add_sync(app, line.sync);
   add_export(app, line.exported, line.format);
   add_import(app, line.imported, line.import_json);

@@ -18,6 +18,7 @@ struct CommandLine {
   ShowOptions show;
   TailOptions tail;
   StopOptions stop;
+  std::string login_host;
   SyncOptions sync;
   ExportCommandOptions exported;
   ImportOptions imported;

@@ -134,6 +134,7 @@ struct DoctorOptions {
 
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
+int run_login(Console& console, const std::string& host);
 int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& options);
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options);
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options);

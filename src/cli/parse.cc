@@ -72,6 +72,7 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
   if (name == "show") return run_show(console, line.global, line.show);
   if (name == "tail") return run_tail(console, line.global, line.tail);
   if (name == "stop") return run_stop(console, line.global, line.stop);
+  if (name == "login") return run_login(console, line.login_host);
   if (name == "sync") return run_sync(console, line.global, line.sync);
   if (name == "export") return run_export(console, line.global, line.exported);
   if (name == "import") return run_import(console, line.global, line.imported, line.import_json);

@@ -44,7 +44,7 @@ void Value::set_path(std::string_view path, Value value) {
   const std::string_view head = path.substr(0, slash);
   if (find(head) == nullptr || !find(head)->is_map()) set(head, Value::map());
   for (auto& [name, child] : *as_map())
-    if (name == head) child.set_path(path.substr(slash + 1), std::move(value));
+    if (name == head) return child.set_path(path.substr(slash + 1), std::move(value));
 }
 
 std::string Value::text_or(std::string_view key, std::string_view fallback) const {

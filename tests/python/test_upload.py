@@ -25,7 +25,7 @@ from typing import Any
 import conditions
 import pytest
 import tracker
-from commands import command
+from commands import command, environment
 from http_server import Server, wait_until
 from tracker.compat import em, swanlab
 from unreliable_proxy import FAULTS, Proxy
@@ -442,6 +442,11 @@ def test_login_writes_one_private_file_that_the_next_run_uses(server: Server, mo
     assert stat.S_IMODE(login_file().stat().st_mode) == 0o600
     run = record("p", mode="online")
     check_equal(server, run.uid)
+    login_file().unlink()
+    words = [sys.executable, "-m", "tracker", "login", url_of(server)]
+    for token, code in (("trk_wrong", 1), (server.token, 0)):
+        done = subprocess.run(words, input=token + "\n", env=environment(), capture_output=True, text=True, check=False)
+        assert (done.returncode, login_file().exists()) == (code, code == 0), done.stderr
     # A token is sent to no server but its own.
     monkeypatch.setenv("TRACKER_HOST", url_of(server).replace("127.0.0.1", "localhost"))
     assert "no_access" in command("sync", run.uid).stderr
