@@ -125,7 +125,7 @@ def test_a_unit_whose_predecessors_are_not_there_is_rejected(server: Server) -> 
     answer = post(server, log, log.units[2:]).ok()
     assert answer["acked_seq"] == 0
     assert [each["code"] for each in answer["rejected"]] == ["unknown_before"] * len(log.units[2:])
-    assert server.get(f"runs/{log.uid}/writers", project="mnist") == {"writers": {}}
+    assert server.get(f"runs/{log.uid}/writers", project="mnist")["writers"] == {}
 
 
 def test_other_bytes_under_a_known_number_are_kept_aside_and_counted(server: Server) -> None:
