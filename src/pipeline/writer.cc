@@ -461,7 +461,8 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   const bool on_disk = journal_->kind() == JournalKind::kDisk && threads_ == Threads::kBoth;
   if (!on_disk) (void)journal_->keep_end(std::move(kept));
   std::unique_lock<std::mutex> lock(mutex_);
-  if (on_disk) end_to_keep_ = std::move(kept);
+  if (on_disk)
+    end_to_keep_ = std::move(kept);  // NOLINT(bugprone-use-after-move): it was moved only where this is false
   quiescent_ = quiescent;
   end_record_ = std::move(end);
   stopping_ = true;

@@ -17,7 +17,8 @@ import uvicorn
 from tracker import _core
 from tracker.server.app import make_app
 
-CONNECTIONS_MAX = 12_000  # open at once, also those that ask for nothing; 10,000 clients and their browsers
+# Open at once, also those that ask for nothing: 10,000 clients and their browsers.
+CONNECTIONS_MAX = 12_000
 SHUTDOWN_SECONDS_MAX = 5
 
 
