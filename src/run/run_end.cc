@@ -86,8 +86,8 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
                                                    {"reason", end_reason(reason, &redacted)},
                                                    {"cost", cost_value(impl_->writer->cost())}});
     const auto begin = std::chrono::steady_clock::now();
-    if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kTensorBoardHoldShare);
-    if (impl_->upload) impl_->upload->hold(timeout / kTensorBoardHoldShare);
+    if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kHoldShare);
+    if (impl_->upload) impl_->upload->hold(timeout / kHoldShare);
     status = impl_->writer->finish(end, timeout);
     if (impl_->tensorboard) impl_->tensorboard->end(begin + timeout);
     if (impl_->sigterm != nullptr) unwatch_sigterm(impl_->sigterm);

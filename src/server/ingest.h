@@ -3,8 +3,8 @@
 // files of their runs by append_log(). What was acknowledged is in ingest.db or in the run's files at any moment, so a
 // server that is killed loses none of it; both take a number once, so nothing is stored twice.
 //
-// Threads: any; two threads of its own move units. Lock order: mutex_ alone, commit_mutex_ alone, load_mutex_ before
-// mutex_.
+// Threads: any; two threads of its own move units, and a reader who wants a run. Lock order: load_mutex_ before mutex_;
+// mutex_, commit_mutex_ and read_mutex_ alone.
 #pragma once
 
 #include <condition_variable>

@@ -63,7 +63,7 @@ BY_EFFECT = {
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
     ),
     "kTensorBoardFirst": "tests/python/test_tensorboard.py: test_a_killed_run_that_is_resumed_has_each_row_once",
-    "kTensorBoardHoldShare": "tests/python/test_tensorboard.py: test_the_file_follows_the_run_and_is_whole_at_its_end",
+    "kHoldShare": "tests/python/test_tensorboard.py: test_the_file_follows_the_run_and_is_whole_at_its_end",
     "SIZE_LOOK_MS": "tests/python/test_console_fd.py: test_the_window_keeps_its_size",
     "TAIL_LOOK_MS": "tests/python/test_console_fd.py: test_a_file_stays_a_file_and_needs_no_relay",
     "kShrinkWalBytes": (

@@ -24,7 +24,8 @@ constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after fail
 constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {
   return std::min(last * 2, kTensorBoardRetryMax);
 }
-constexpr int kTensorBoardHoldShare = 4;  // of the time of finish(): what it waits for a batch that is being written
+// Of the time of finish(): what it waits for a batch of TensorBoard, or for a read of the uploader, that has begun.
+constexpr int kHoldShare = 4;
 
 class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {
  public:
