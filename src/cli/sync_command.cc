@@ -186,7 +186,7 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
   ServerLink server(std::move(*known));
   std::vector<SyncedRun> runs;
   SyncCounts sum;
-  ServerAnswer answer = chosen->empty() ? ServerAnswer() : greet_all(&server, [] { return true; });
+  ServerAnswer answer = chosen->empty() ? ServerAnswer() : server.greet();  // a person waits: said at once
   for (const RunFolder& run : *chosen) {
     SyncedRun each{run, {}, false, 0, {}};
     if (answer.ok()) {

@@ -281,19 +281,15 @@ void RunSync::give_up(WriterState* state, const StoredUnit& unit, const ServerAn
                                     unit.first, unit.last, answer.message));
 }
 
-namespace {
-
-// Tries until an answer that no wait changes, or nothing has arrived for kNoProgressMax.
-ServerAnswer try_on(ServerLink* server, const SyncCounts* counts, const std::function<bool()>& go_on,
-                    const std::function<ServerAnswer()>& attempt) {
+ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kAskEach{100};
   Clock::time_point moved = Clock::now();
   for (;;) {
-    const uint64_t before = counts != nullptr ? counts->bytes_sent : 0;
-    ServerAnswer answer = attempt();
+    const uint64_t before = sync->counts().bytes_sent;
+    ServerAnswer answer = sync->round();
     if (answer.ok() || !answer.passes()) return answer;
-    if (counts != nullptr && counts->bytes_sent > before) moved = Clock::now();
+    if (sync->counts().bytes_sent > before) moved = Clock::now();
     if (Clock::now() - moved >= kNoProgressMax) return answer;
     const Clock::time_point again = std::min(Clock::now() + server->pause_after(answer), moved + kNoProgressMax);
     while (Clock::now() < again) {
@@ -301,16 +297,6 @@ ServerAnswer try_on(ServerLink* server, const SyncCounts* counts, const std::fun
       std::this_thread::sleep_for(std::min<Clock::duration>(kAskEach, again - Clock::now()));
     }
   }
-}
-
-}  // namespace
-
-ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on) {
-  return try_on(server, &sync->counts(), go_on, [sync] { return sync->round(); });
-}
-
-ServerAnswer greet_all(ServerLink* server, const std::function<bool()>& go_on) {
-  return try_on(server, nullptr, go_on, [server] { return server->greet(); });
 }
 
 std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live) {

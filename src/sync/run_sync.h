@@ -100,9 +100,6 @@ class RunSync {
 // asked while it waits; false: kCancelled.
 ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<bool()>& go_on);
 
-// The same of the first question alone.
-ServerAnswer greet_all(ServerLink* server, const std::function<bool()>& go_on);
-
 // What one line says of an answer that ended an upload: what is wrong, that nothing is lost, what to do. `live`: the
 // uploader of a running process goes on trying.
 std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live = false);
