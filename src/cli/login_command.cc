@@ -42,7 +42,10 @@ int run_login(Console& console, const std::string& host) {
   if (token.empty())
     return fail(console, Status(Code::kInvalid, "no token was given: nothing was saved",
                                 "type it, send it on stdin, or set TRACKER_TOKEN"));
-  if (const Status status = login(host, token, [] { return true; }); !status.ok()) return fail(console, status);
+  if (const Status status = login(host, token, [] { return true; }); !status.ok()) {
+    (void)fail(console, status);
+    return kExitFailed;
+  }
   console.print("logged in: runs of mode online, tracker sync and tracker.connect() use this server\n");
   return finish(console, {}, Code::kOk);
 }
