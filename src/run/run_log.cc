@@ -101,7 +101,10 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   const bool once_more = replaces && impl_->writer->has_large();
   if (bytes.size() <= kRingPayloadMax) {
     const Code code = use.get()->log_event(type, bytes, step, has_step);
-    if (code == Code::kOk && once_more) (void)impl_->writer->push_large(type, std::move(bytes), step, has_step);
+    if (code == Code::kOk && once_more) {
+      (void)impl_->writer->push_large(type, std::move(bytes), step, has_step);
+      return code;
+    }
     if (code == Code::kLimit)
       impl_->warnings.say("ring full",
                           "more is logged than can be stored in time; texts, config or summary values that find no "
