@@ -24,7 +24,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 PROGRAM = f"{sys.executable} -m tracker"
 ARTIFACT_ACTIONS = ("ls", "show", "get", "put", "verify", "alias", "tag", "lineage")
 COMMANDS = (
-    *("ls", "show", "tail", "stop", "sync", "export", "import", "verify", "artifact", "gc", "rm", "doctor"),
+    *("ls", "show", "tail", "stop", "login", "sync", "export", "import", "verify", "artifact", "gc", "rm", "doctor"),
     *("server", "ui"),
 )
 
@@ -164,7 +164,7 @@ CHECKS: dict[str, Check] = {
 def test_every_example_of_the_document_runs_and_says_what_is_shown(folder: Path) -> None:
     seen = 0
     for line, shown in examples():
-        if line == "tracker verify" or line.startswith(("tracker stop", "tracker sync")):
+        if line == "tracker verify" or line.startswith(("tracker stop", "tracker login", "tracker sync")):
             continue  # below and in test_upload.py: they need damage, a run that lives, and a server
         assert line in CHECKS, f"{line}: no check"
         output = run(line, folder, typed="y\n" if line.startswith("tracker rm") else "").splitlines()
