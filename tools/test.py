@@ -301,12 +301,13 @@ def python_under_tsan(prefix: Sequence[str]) -> Tally:
 
 def fuzz() -> Tally:
     """Runs each fuzzer for FUZZ_SECONDS from the kept inputs; what crashes is left in build-fuzz/crashes/."""
-    tally = build("fuzz")
+    corpora = sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir())
+    tally = build("fuzz", *(f"fuzz_{kept.name}" for kept in corpora))
     if tally.failed:
         return tally
     seconds = os.environ.get("FUZZ_SECONDS", "60")
     (ROOT / "build-fuzz" / "crashes").mkdir(exist_ok=True)
-    for kept in sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir()):
+    for kept in corpora:
         grown = ROOT / "build-fuzz" / "corpus" / kept.name
         grown.mkdir(parents=True, exist_ok=True)
         limits = [f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=10"]
