@@ -74,8 +74,8 @@ def record(store: str, folder: Path) -> dict[str, str]:
         train(store, f"resnet-lr{lr}-{number}", lr, tags=["sweep"], system_interval=0).finish()
     with train(store, "resnet-best", 0.03, tags=["paper"], notes="The run of table 2.", system_interval=0.2) as best:
         best.use_artifact("mnist-raw:latest")
-        media_of_best = np.random.default_rng(1).random((64, 64, 3))
-        best.log({"samples": tracker.Image((media_of_best * 255).astype(np.uint8), caption="input")}, step=1)
+        noise = np.random.default_rng(1).random((64, 64, 3))
+        best.log({"samples": tracker.Image((noise * 255).astype(np.uint8), caption="input")}, step=1)
         model = tracker.Artifact("resnet", type="model", metadata={"val/acc": 0.96})
         (folder / "model.pt").write_bytes(os.urandom(300_000))
         model.add_file(str(folder / "model.pt"))

@@ -20,7 +20,7 @@ std::string read_token(Console& console) {
   const bool is_terminal = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &shown) == 0;
   if (is_terminal) {
     termios hidden = shown;
-    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO | ISIG);  // a Ctrl-C here would leave a terminal that shows nothing
     console.write_err("Token: ");
     (void)::tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
   }

@@ -51,8 +51,7 @@ std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness, i
     case Liveness::kLive: return "running";
     case Liveness::kDead: return dead;
     case Liveness::kUnknown:
-      return run_state_name(last_seen_us(writer) > now_us - kHeartbeatTrust.count() ? RunState::kRunning
-                                                                                    : RunState::kLostContact);
+      return run_state_name(seen_lately(writer, now_us) ? RunState::kRunning : RunState::kLostContact);
   }
   return "unknown";
 }

@@ -17,7 +17,7 @@ namespace {
 // told.
 bool may_write(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
   if (writer.end || writer.recovered) return false;
-  if (liveness == Liveness::kUnknown) return last_seen_us(writer) > now_us - kHeartbeatTrust.count();
+  if (liveness == Liveness::kUnknown) return seen_lately(writer, now_us);
   return liveness == Liveness::kLive;
 }
 
@@ -101,6 +101,10 @@ int64_t last_seen_us(const WriterSnapshot& writer) {
     if (series.points > 0) newest = std::max(newest, series.time_last_us);
   if (const WriterEnd* end = writer.known_end()) newest = std::max(newest, end->time_us);
   return newest;
+}
+
+bool seen_lately(const WriterSnapshot& writer, int64_t now_us) {
+  return last_seen_us(writer) > now_us - kHeartbeatTrust.count();
 }
 
 const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers) {

@@ -23,6 +23,9 @@ struct StateVerdict {
 // Newest sign of life of one writer: its heartbeat, its rows, its end.
 int64_t last_seen_us(const WriterSnapshot& writer);
 
+// Whether such a sign is so young that its process is believed to live where no lock tells.
+bool seen_lately(const WriterSnapshot& writer, int64_t now_us);
+
 // Why the run was marked as preempted, null where it was not (kPreemptedKey).
 const Value* preempted(const WriterSnapshot& writer);
 

@@ -44,11 +44,8 @@ RunSync::RunSync(ServerLink* server, std::string store_path, RunFolder run, std:
     : server_(server),
       run_(run),
       is_named_(!project.empty()),
-      project_(is_named_ ? std::move(project) : remembered_project(run)),
-      files_(server, std::move(store_path), std::move(run), project_, &counts_, [this] { (void)send_frames(); }) {
-  if (project_.empty()) project_ = run_.identity.project;
-  files_.set_project(project_);
-}
+      project_(is_named_ ? std::move(project) : upload_project(run)),
+      files_(server, std::move(store_path), std::move(run), project_, &counts_, [this] { (void)send_frames(); }) {}
 
 void RunSync::own_has_ended() {
   own_ended_ = true;

@@ -15,19 +15,18 @@ constexpr int64_t kUploadVersion = 1;
 
 }  // namespace
 
-std::string remembered_project(const RunFolder& run) {
+std::string upload_project(const RunFolder& run) {
   const auto file = read_file(join_path(run.path, kUploadFile), kUploadFileBytesMax);
   const auto document = file.ok() ? from_json(*file) : Result<Value>(file.status());
   if (!document.ok() || document->text_or("format", "") != kUploadFormat ||
       document->int_or("version", 0) != kUploadVersion)
-    return "";
+    return run.identity.project;
   const std::string project = document->text_or("project", "");
-  return check_label("project", project).ok() ? project : "";
+  return check_label("project", project).ok() ? project : run.identity.project;
 }
 
 Status remember_project(const RunFolder& run, const std::string& project) {
-  const std::string known = remembered_project(run);
-  if (project == (known.empty() ? run.identity.project : known)) return {};
+  if (project == upload_project(run)) return {};
   const Value::Map document{{"format", kUploadFormat}, {"version", kUploadVersion}, {"project", project}};
   return write_file_atomic(join_path(run.path, kUploadFile), to_json(Value(document)) + "\n");
 }

@@ -9,9 +9,9 @@
 
 namespace tracker::internal {
 
-// Empty where nothing was named, or the file cannot be read.
-std::string remembered_project(const RunFolder& run);
-// Nothing is written where it is the project that the run is sent to anyway.
+// The one that was named, else the run's own.
+std::string upload_project(const RunFolder& run);
+// Nothing is written where the run is sent to this project anyway.
 Status remember_project(const RunFolder& run, const std::string& project);
 
 }  // namespace tracker::internal

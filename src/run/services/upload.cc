@@ -186,16 +186,16 @@ Status upload_run(const std::string& store_path, const RunFolder& run, const Upl
   if (server->url.empty()) return no_server();
   ServerLink link(std::move(*server));
   link.set_go_on(go_on);
+  ServerAnswer answer;
   if (!request.folder.empty() && !request.make_folder) {
-    const ServerAnswer answer = check_folder(&link, request.folder);
-    if (!answer.ok() && answer.kind != AnswerKind::kNotFound) (void)remember_project(run, request.folder);
+    answer = check_folder(&link, request.folder);
     if (answer.kind == AnswerKind::kNotFound)
       return Status(Code::kNotFound, answer.message, "make_folder=True makes it; everything is stored locally");
-    if (!answer.ok()) return Status(Code::kTimeout, upload_problem(link, answer));
   }
   RunSync sync(&link, store_path, run, request.folder);
-  if (!request.folder.empty()) (void)remember_project(run, request.folder);
-  const ServerAnswer answer = sync_all(&sync, &link, go_on);
+  if (answer.ok()) answer = sync_all(&sync, &link, go_on);
+  // Also where it failed, for a later sync; not where the server has the run in another project.
+  if (!request.folder.empty() && answer.kind != AnswerKind::kInvalid) (void)remember_project(run, request.folder);
   if (answer.kind == AnswerKind::kCancelled) return Status(Code::kClosed, "the upload was ended");
   if (!answer.ok()) return Status(Code::kTimeout, upload_problem(link, answer));
   if (!sync.problems().empty()) return Status(Code::kIo, sync.problems().front());
