@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "arguments.h"
 
+#include <cmath>
+#include <string>
+
+#include "errors.h"
+#include "number_from.h"
+#include "pipeline/say.h"
+
 namespace tracker::python {
 
 bool parse_slow(const char* form, const char* first_name, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
@@ -33,22 +40,71 @@ bool parse_slow(const char* form, const char* first_name, PyObject* const* args,
   return true;
 }
 
-bool step_from(PyObject* object, int64_t* step) {
-  if (!PyIndex_Check(object)) {
-    PyErr_Format(PyExc_TypeError, "step must be an int or None, got %.200s", Py_TYPE(object)->tp_name);
-    return false;
+namespace {
+
+// The number that stands for a step, where it is none that int64 has as it is. False: there is none (NaN, infinite, too
+// large). `exact`: it is whole.
+bool whole_step(const Number& number, int64_t* step, bool* exact) {
+  if (number.type == internal::ValueType::kInt64) {
+    *step = static_cast<int64_t>(number.bits);
+    *exact = *step != INT64_MIN;
+    return *exact;
   }
-  const Ref integer(PyNumber_Index(object));
-  if (!integer) return false;
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(integer.get(), &overflow);
-  // The lowest int64 means "the next step" in the C ABI.
-  if (overflow != 0 || value == INT64_MIN) {
-    PyErr_SetString(PyExc_ValueError, "step must be between -9223372036854775807 and 9223372036854775807 (int64)");
-    return false;
-  }
-  *step = value;
+  const double value = internal::to_double(number.type, number.bits);
+  const double floor = std::floor(value);
+  constexpr double kEnd = 9223372036854775808.0;  // 2^63
+  if (!(floor > -kEnd && floor < kEnd)) return false;
+  *step = static_cast<int64_t>(floor);
+  *exact = floor == value && !number.rounded;
   return true;
+}
+
+bool tell_step(RunObject* run, PyObject* object, const std::string& what) {
+  if (run->strict) {
+    PyErr_Format(PyExc_ValueError, "step must be a whole number of int64, got %R; nothing was logged", object);
+    return false;
+  }
+  if (run->steps_changed++ > 0) return true;
+  const Ref repr(PyObject_Repr(object));
+  std::string_view text;
+  if (!repr || !utf8_of(repr.get(), &text)) PyErr_Clear();
+  internal::say("step " + std::string(text.substr(0, 40)) + " is no whole number of int64: " + what + " (said once)");
+  return true;
+}
+
+}  // namespace
+
+bool step_from(RunObject* run, Arguments* call, int64_t* step) {
+  PyObject* object = call->step;
+  if (object == Py_None) {
+    call->step = nullptr;
+    return true;
+  }
+  Number number;
+  std::string why;
+  NumberResult result = NumberResult::kRejected;
+  if (PyIndex_Check(object)) {
+    const Ref integer(PyNumber_Index(object));
+    if (integer) result = number_from(integer.get(), &number, &why);
+    if (!integer && must_propagate()) return false;
+    PyErr_Clear();  // of an array: its one element is looked at below
+  }
+  if (result == NumberResult::kRejected && !PyUnicode_Check(object)) result = number_from(object, &number, &why);
+  if (result == NumberResult::kOnDevice) {  // a step is needed now
+    const Ref waited(PyNumber_Float(object));
+    if (waited) result = number_from(waited.get(), &number, &why);
+  }
+  if (result == NumberResult::kRaised || must_propagate()) return false;
+  if (result != NumberResult::kOk) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "step must be a number or None, got %.200s; nothing was logged",
+                 Py_TYPE(object)->tp_name);
+    return false;
+  }
+  bool exact = false;
+  if (whole_step(number, step, &exact)) return exact || tell_step(run, object, "the values are kept at its floor");
+  call->step = nullptr;
+  return tell_step(run, object, "the values are kept as log() without a step does");
 }
 
 }  // namespace tracker::python

@@ -49,6 +49,14 @@ inline bool small_step(PyObject* object, int64_t* step) {
   return true;
 }
 
-inline bool read_step(PyObject* object, int64_t* step) { return small_step(object, step) || step_from(object, step); }
+// Any other number, or None, which is none. A step that is not whole is its floor, one that int64 does not have (NaN
+// too) is none (call->step is null then): both are counted and said once, or raised by a strict run. False with
+// TypeError or ValueError set.
+bool step_from(RunObject* run, Arguments* call, int64_t* step);
+
+// The step of a call, where it is given. False: an error is set, as above.
+inline bool read_step(RunObject* run, Arguments* call, int64_t* step) {
+  return call->step == nullptr || small_step(call->step, step) || step_from(run, call, step);
+}
 
 }  // namespace tracker::python

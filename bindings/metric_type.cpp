@@ -17,9 +17,8 @@ PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count, 
   RunObject* run = self->run;
   Arguments call;
   if (!parse("log(value, step=None)", "value", args, count, keywords, &call)) return nullptr;
-  if (call.step == Py_None) call.step = nullptr;
   int64_t step = 0;
-  if (call.step != nullptr && !read_step(call.step, &step)) return nullptr;
+  if (!read_step(run, &call, &step)) return nullptr;
   if (run->inert || call.first == Py_None) Py_RETURN_NONE;
   if (__builtin_expect(self->epoch != run->epoch, 0)) {
     self->ids = {};
@@ -65,16 +64,23 @@ PyObject* metric_repr(PyObject* object) {
   return PyUnicode_FromFormat("<tracker.Metric %R>", reinterpret_cast<MetricObject*>(object)->name);
 }
 
+PyObject* metric_run(PyObject* object, void*) {
+  return Py_NewRef(reinterpret_cast<PyObject*>(reinterpret_cast<MetricObject*>(object)->run));
+}
+
 PyObject* metric_name(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<MetricObject*>(object)->name); }
 
 PyMethodDef g_metric_methods[] = {{"log", method(metric_log), METH_FASTCALL | METH_KEYWORDS,
                                    "log($self, /, value, step=None)\n--\n\n"
                                    "Logs one value; the rules are those of Run.log. Threads: any. Cost: less than "
                                    "Run.log by the look-up of the name."},
-                                  {"__reduce_ex__", no_pickle, METH_O, nullptr},
+                                  {"__reduce_ex__", reduce_handle, METH_O, nullptr},
+                                  {"__copy__", itself, METH_NOARGS, nullptr},
+                                  {"__deepcopy__", itself, METH_O, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_metric_getters[] = {{"name", metric_name, nullptr, "The name of the metric.", nullptr},
+                                  {"_run", metric_run, nullptr, "The run that it is of.", nullptr},
                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot g_metric_slots[] = {{Py_tp_doc, const_cast<char*>("A metric resolved once; made by Run.metric().")},

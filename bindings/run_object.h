@@ -23,6 +23,7 @@ struct RunObject {
   bool other_values;        // the last call of many keys had some that cannot be logged in place
   uint32_t epoch;           // one more with each attach(): ids that handles have kept are then those of another process
   uint64_t values_rounded;  // ints beyond int64 stored as float64
+  uint64_t steps_changed;   // steps that were no whole number of int64
   KeyTable* keys;
   internal::ValuePair* spare;  // a buffer for calls of many keys; null while such a call is under way
   size_t spare_count;
@@ -49,8 +50,10 @@ bool add_metric_type(PyObject* module);
 PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec);
 // A _core.Metric; null with TypeError or ValueError set.
 PyObject* make_metric(PyObject* run, PyObject* name);
-// __reduce_ex__ of both types.
-PyObject* no_pickle(PyObject* self, PyObject* protocol);
+// __copy__ and __deepcopy__ of both types: a copy of a handle is the handle.
+PyObject* itself(PyObject* self, PyObject*);
+// __reduce_ex__ of both types (tracker/_handles.py).
+PyObject* reduce_handle(PyObject* self, PyObject* protocol);
 
 // The Run inside a _core.Run; null with TypeError set for anything else.
 RunObject* run_object_of(PyObject* object);
@@ -82,9 +85,6 @@ bool settle(RunObject* self, const Problem& problem);
 // larger.
 internal::ValuePair* borrow_pairs(RunObject* self, size_t count, size_t* capacity);
 void return_pairs(RunObject* self, internal::ValuePair* pairs, size_t capacity);
-
-// Reads a step argument: an int or what has __index__. False with TypeError or ValueError set.
-bool step_from(PyObject* object, int64_t* step);
 
 // A vectorcall function for a PyMethodDef.
 template <typename F>

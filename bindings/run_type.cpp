@@ -174,13 +174,26 @@ bool is_mapping(PyObject* object) {
   return PyDict_Check(object) || (PyMapping_Check(object) && PyObject_HasAttrString(object, "keys"));
 }
 
+// False with TypeError set where log() was given something else than a dict or a mapping.
+bool is_mapping_or_raise(const Arguments& call) {
+  if (is_mapping(call.first)) return true;
+  if (PyUnicode_Check(call.first)) {
+    PyErr_Format(PyExc_TypeError, "log(data, step=None): data must be a dict, as in log({%R: value}); got a str",
+                 call.first);
+  } else {
+    PyErr_Format(PyExc_TypeError, "log(data, step=None): data must be a dict of names to values, got %.200s",
+                 Py_TYPE(call.first)->tp_name);
+  }
+  return false;
+}
+
 PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   auto* self = reinterpret_cast<RunObject*>(object);
   Arguments call;
   if (!parse("log(data, step=None)", "data", args, count, keywords, &call)) return nullptr;
-  if (call.step == Py_None) call.step = nullptr;
   int64_t step = 0;
-  if (call.step != nullptr && !read_step(call.step, &step)) return nullptr;
+  const bool usual = call.step == nullptr || small_step(call.step, &step);
+  if (!usual && (!is_mapping_or_raise(call) || !step_from(self, &call, &step))) return nullptr;
   bool ok = true;
   if (PyDict_CheckExact(call.first)) {
     if (call.step != nullptr && !self->inert && log_one_float(self, call.first, step)) Py_RETURN_NONE;
@@ -189,9 +202,7 @@ PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyO
       if (ok) Py_RETURN_NONE;
       return nullptr;
     }
-  } else if (!is_mapping(call.first)) {
-    PyErr_Format(PyExc_TypeError, "log(data, step=None): data must be a dict of names to values, got %.200s",
-                 Py_TYPE(call.first)->tp_name);
+  } else if (!is_mapping_or_raise(call)) {
     return nullptr;
   }
   if (!self->inert && !log_general(self, call.first, call.step != nullptr ? &step : nullptr)) return nullptr;
@@ -238,6 +249,10 @@ PyObject* run_values_rounded(PyObject* object, void*) {
   return PyLong_FromUnsignedLongLong(reinterpret_cast<RunObject*>(object)->values_rounded);
 }
 
+PyObject* run_steps_changed(PyObject* object, void*) {
+  return PyLong_FromUnsignedLongLong(reinterpret_cast<RunObject*>(object)->steps_changed);
+}
+
 PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<RunObject*>(object)->core); }
 
 // attach() of the core, and what this object has kept of the ids of series.
@@ -267,8 +282,10 @@ PyMethodDef g_run_methods[] = {
      "NumPy values and tensors keep their dtype; str is stored as text; whatever has __float__ or __index__ is "
      "converted. A bad\n"
      "value or key is counted and named once on stderr, the others are kept; with strict=True it is then raised.\n"
-     "Raises TypeError when data is no mapping or step no int, ValueError for a step beyond int64.\n"
-     "Threads: any. Cost: about a call of an empty function; waits at most 10 ms, only while the ring is full, and "
+     "A step may be any number whose value is whole; another is its floor, and one that int64 does not have (NaN too)\n"
+     "is none; both are counted (status().steps_changed) and said once, with strict=True raised.\n"
+     "Raises TypeError when data is no mapping or step no number.\n"
+     "Threads: any. Cost: about a call of an empty function; waits (docs/limits.md) only while the ring is full, and "
      "with\n"
      "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1 "
      "s; "
@@ -280,12 +297,15 @@ PyMethodDef g_run_methods[] = {
      "it.\n"
      "Raises TypeError when name is no str, ValueError when it is no valid key."},
     {"_attach", run_attach, METH_NOARGS, "In a forked child: this run records here from now on."},
-    {"__reduce_ex__", no_pickle, METH_O, nullptr},
+    {"__reduce_ex__", reduce_handle, METH_O, nullptr},
+    {"__copy__", itself, METH_NOARGS, nullptr},
+    {"__deepcopy__", itself, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_run_getters[] = {
     {"_core", run_core, nullptr, "The other verbs of the run.", nullptr},
     {"_values_rounded", run_values_rounded, nullptr, "Ints beyond int64 logged so far.", nullptr},
+    {"_steps_changed", run_steps_changed, nullptr, "Steps so far that were no whole number of int64.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef g_empty_methods[] = {{"log", method(empty_log), METH_FASTCALL | METH_KEYWORDS, "Does nothing."},
@@ -309,11 +329,12 @@ PyType_Spec g_empty_spec = {"tracker._core._Empty", sizeof(PyObject), 0, Py_TPFL
 
 }  // namespace
 
-PyObject* no_pickle(PyObject*, PyObject*) {
-  PyErr_SetString(PyExc_TypeError,
-                  "a run cannot be pickled or copied: it belongs to its process. In another process call "
-                  "tracker.init(id=..., resume=\"allow\"), or tracker.open_run() to read it");
-  return nullptr;
+PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+PyObject* reduce_handle(PyObject* self, PyObject*) {
+  const Ref module(PyImport_ImportModule("tracker._handles"));
+  if (!module) return nullptr;
+  return PyObject_CallMethod(module.get(), "reduce", "O", self);
 }
 
 bool no_series(RunObject* self) {

@@ -129,7 +129,8 @@ typedef struct trk_point {
   trk_value value;
 } trk_point;
 
-/* Options of trk_init. Every pointer may be NULL, which means the default; text is copied. */
+/* Options of trk_init. Every pointer may be NULL and every number 0, which means the default; text is copied. Begin
+ * with TRK_INIT_OPTIONS_INIT, trk_init_options_default(), or zeroes and `size`. */
 typedef struct trk_init_options {
   size_t size;
   const char* project; /* default: TRACKER_PROJECT, else "default"; never empty */
@@ -145,9 +146,9 @@ typedef struct trk_init_options {
   const char* resume;  /* "never" (default) | "allow" | "must" */
   const char* ranks;   /* "first" (default) | "observe" | "all"; TRACKER_RANKS */
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
-  const char* on_full; /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block": for as long as the
-                          store takes nothing; a signal's handler runs meanwhile and decides, the wait goes on */
-  int32_t rank;        /* -1: read from the environment (ARCHITECTURE.md, ranks) */
+  const char* on_full; /* "wait" (default: a while, then drop and count, docs/limits.md) | "drop" | "block": for as long
+                          as the store takes nothing; a signal's handler runs meanwhile and decides, the wait goes on */
+  int32_t rank;        /* -1, and 0 without a world_size: read from the environment (ARCHITECTURE.md, ranks) */
   int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
   int32_t quiet;      /* 1: no line at start and end on stderr */
   int32_t world_size; /* 0: as rank */
@@ -260,6 +261,10 @@ typedef struct trk_series_status {
   uint64_t points_pending;
 } trk_series_status;
 #define TRK_SERIES_STATUS_INIT {sizeof(trk_series_status), 0, 0, 0, 0}
+
+/* What TRK_INIT_OPTIONS_INIT says, for languages that cannot use it: `size` is sizeof(trk_init_options) as the caller
+ * knows it; no more is written. NULL or a size that holds no field: nothing is done. */
+TRK_API void trk_init_options_default(trk_init_options* options, size_t size) TRK_NOEXCEPT;
 
 /*
  * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. Where

@@ -52,9 +52,9 @@ struct InitOptions {
   std::string ranks = {};        ///< "first", the default: one run, written by rank 0 | "observe" | "all"
   bool strict = false;           ///< a store that cannot be written is an error of init(), not a degraded run
   std::string journal = {};      ///< "shm" | "disk" | "memory"; the best that the machine offers
-  std::string on_full = {};      ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
+  std::string on_full = {};      ///< "wait", the default: a while, then drop and count | "drop" | "block"
   bool quiet = false;            ///< no line at start and end on stderr
-  int rank = -1;                 ///< -1: from the launcher's environment
+  int rank = -1;                 ///< -1, and 0 without a world_size: from the launcher's environment
   int world_size = 0;            ///< 0: as rank
   std::string resume_from = {};  ///< "run@step": what that run logged behind the step is shadowed; "run": nothing is
   std::string duplicate_policy = {};  ///< what readers see of a step logged twice: "last", the default | "first"

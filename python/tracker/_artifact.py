@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tracker import _core, _current, _options
 from tracker._artifact_read import ArtifactFile, Reading, StoredArtifact
+from tracker._copies import stored_artifact
 from tracker._plain import plain
 
 if TYPE_CHECKING:
@@ -110,6 +111,13 @@ class Artifact(Reading):
         self._staging = ""
         self._held: _core.HeldName | None = None
         self._cleanup: weakref.finalize[Any, Artifact] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._logged is None:
+            raise TypeError(f"the artifact {self.name!r} cannot be pickled before a run has logged it")
+        self.wait()
+        version = self._version()
+        return stored_artifact, (version.store_path, f"{version.name}@{version.digest}", version.project)
 
     # --- making it ------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tracker import _core, _current, _options, _stores
+from tracker._copies import OwnCopy, stored_artifact
 
 if TYPE_CHECKING:
     from tracker._read import StoredRun
@@ -55,7 +56,7 @@ class RefusedArtifact(NamedTuple):
     time: float  # seconds since 1970
 
 
-class Reading:
+class Reading(OwnCopy):
     """What a stored version answers. Private: the base of Artifact and StoredArtifact."""
 
     def _version(self) -> _core.StoredVersion:
@@ -155,6 +156,9 @@ class StoredArtifact(Reading):
 
     def _version(self) -> _core.StoredVersion:
         return self._stored
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return stored_artifact, (self._stored.store_path, f"{self.name}@{self._stored.digest}", self.project)
 
     @property
     def project(self) -> str:

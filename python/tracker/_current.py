@@ -160,18 +160,26 @@ def _say_elsewhere(verb: str, run: Run) -> None:
         return
     _said = True
     where = f"{verb} was called in a thread or task without a run of its own, and {live} runs are live"
-    line = f"tracker: {where}: it takes {run.project}/{run.id}; call init() there or use that run's methods (said once)"
+    say(f"{where}: it takes {run.project}/{run.id}; call init() there or use that run's methods (said once)")
+
+
+def say(line: str) -> None:
+    """One line on stderr, where there is one."""
     try:
         if sys.stderr is not None:  # print(file=None) writes to stdout
-            print(line, file=sys.stderr)
-    except Exception:  # stderr is closed or replaced: the verb goes on
+            print(f"tracker: {line}", file=sys.stderr)
+    except Exception:  # stderr is closed or replaced: the caller goes on
         pass
+
+
+class NoRunError(RuntimeError, AttributeError):
+    """There is no run. An AttributeError too: hasattr(tracker, "config") is False then, and help(tracker) works."""
 
 
 def require(verb: str) -> Run:
     run = find(verb)
     if run is None:
-        raise RuntimeError(f"{verb}: there is no run; call tracker.init() first")
+        raise NoRunError(f"{verb}: there is no run; call tracker.init() first")
     return run
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tracker import _core, _smooth
+from tracker._copies import KeptRows, OwnCopy, kept_rows
 from tracker._numpy import numpy, pandas, plain, timestamps, values
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _column_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-class _Columns:
+class _Columns(OwnCopy):
     """What History and Table share: the column x, and the Arrow PyCapsule interface: pyarrow.table(h),
     polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by name in DuckDB's SQL. The memory is shared with the
     arrays here; it stays as long as anybody holds it."""
@@ -71,7 +72,8 @@ class _Columns:
 class History(_Columns):
     """The rows of one metric, in the order of `steps`: one row a step, the last one that was logged, the last attempt's
     where there are several; with all=True every row in the order logged; with x= in the order of x. Its memory is its
-    own; it does not change when the run does.
+    own; it does not change when the run does. A copy is the history itself; from a pickle it is not smoothed and has no
+    Arrow columns.
 
     len(h) is the count of rows; all arrays have that length. In Arrow and pandas the columns are step (null where a row
     has none), x under its name where one was asked for, value, time (a timestamp in UTC), attempt and rank.
@@ -88,6 +90,9 @@ class History(_Columns):
         self.values: npt.NDArray[Any] = values(rows.values(), self.dtype_logged)
         """The dtype logged: float64, float32, float16, bfloat16, int64, bool; where mixed float64 or int64."""
         self._rows = rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return History, (self.name, kept_rows(self._rows, KeptRows.NEEDED))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -191,6 +196,9 @@ class Table(_Columns):
 
     def __len__(self) -> int:
         return len(self.steps)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (kept_rows(self._rows, ("steps", "columns")),)
 
     @cached_property
     def present(self) -> dict[str, Bools]:

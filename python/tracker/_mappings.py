@@ -29,10 +29,68 @@ def _find(tree: dict[str, Any], path: str) -> Any:
     raise KeyError(path)
 
 
+def entry(mapping: Mapping[str, Any], kind: str, key: str) -> Any:
+    """mapping.key: the entry of that name; AttributeError where there is none, with a close name."""
+    try:
+        if not key.startswith("__"):
+            return mapping[key]
+    except KeyError:
+        import difflib
+
+        close = difflib.get_close_matches(key, mapping, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"{kind} has no entry {key!r}{hint}") from None
+    raise AttributeError(key)
+
+
+class _Entries(MutableMapping[str, "Any"]):
+    """Entries by attribute too, config.lr = 0.1; a name that is a method's is an entry by ["name"] alone. A copy and a
+    pickle are plain dicts of what is recorded by then."""
+
+    __slots__ = ()
+
+    def _tree(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __getattr__(self, key: str) -> Any:
+        return entry(self, type(self).__name__.lower(), key)
+
+    def __setattr__(self, key: str, value: object) -> None:
+        if key in type(self).__slots__:
+            object.__setattr__(self, key, value)
+        elif key.startswith("__") or hasattr(type(self), key):
+            kind = type(self).__name__.lower()
+            raise AttributeError(f"{kind}.{key} is a method; {kind}[{key!r}] = value sets an entry of that name")
+        else:
+            self[key] = value
+
+    def __delattr__(self, key: str) -> None:
+        try:
+            del self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(key for key in self if key.isidentifier())})
+
+    def __copy__(self) -> dict[str, Any]:
+        return self._tree()
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return self._tree()
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return dict, (self._tree(),)
+
+
 class StoredConfig(dict[str, "Any"]):
     """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
 
     __slots__ = ()
+
+    def __getattr__(self, key: str) -> Any:
+        found = entry(self, "config", key)
+        return StoredConfig(found) if type(found) is dict else found
 
     def __missing__(self, key: str) -> Any:
         return _find(self, key)
@@ -47,11 +105,12 @@ class StoredConfig(dict[str, "Any"]):
             return default
 
 
-class Config(MutableMapping[str, "Any"]):
+class Config(_Entries):
     """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
 
-    A key with "/" is a path. Values are stored as plain types (_plain.py); secrets as "[redacted]". An entry cannot be
-    deleted, only set to None. Threads: any. Cost: a change is one record in the ring; reading copies the config.
+    A key with "/" is a path; run.config.model is run.config["model"]. Values are stored as plain types (_plain.py);
+    secrets as "[redacted]". An entry cannot be deleted, only set to None. Threads: any. Cost: a change is one record in
+    the ring; reading copies the config.
     """
 
     __slots__ = ("_core", "_prefix")
@@ -116,7 +175,7 @@ class Config(MutableMapping[str, "Any"]):
         return self._tree()
 
 
-class Summary(MutableMapping[str, "Any"]):
+class Summary(_Entries):
     """One value a metric: the last one logged by itself; a value set here wins and stays until it is deleted.
 
     Reading in a live run flushes and reads the store, so it costs a commit; do not read it in a hot loop. A store that

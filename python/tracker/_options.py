@@ -84,8 +84,24 @@ def utf8(name: str, value: str) -> str:
     return str.__str__(value)
 
 
+# The core says what else it expected of a str.
+CHOICES = {
+    "resume": ("never", "allow", "must"),
+    "mode": ("local", "online", "offline", "disabled"),
+    "ranks": ("first", "observe", "all"),
+    "journal": ("shm", "disk", "memory"),
+    "on_full": ("wait", "drop", "block"),
+    "on_sigterm": ("mark",),
+    "on_exit": ("finish", "leave"),
+    "duplicate_policy": ("last", "first"),
+}
+
+
 def label(name: str, value: object) -> str | None:
     """A str that must not be empty: the core takes "" for "not given"."""
+    if name in CHOICES and value is not None and not isinstance(value, str):
+        expected = " or ".join(f'"{choice}"' for choice in CHOICES[name])
+        raise TypeError(f"{name} must be {expected}, got {value!r}"[:300])
     checked = text(name, value)
     if checked == "":
         raise ValueError(f"{name} must not be empty; leave it out for the default")

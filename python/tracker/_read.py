@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from tracker import _artifact_read, _chart, _core, _current, _options, _selection
 from tracker._chart import SYSTEM_PREFIX, Chart
 from tracker._console_lines import LINES_MAX, ConsoleOutput, read_console
+from tracker._copies import OwnCopy, stored_run
 from tracker._history import History, Table, TextRow, history_of, table_of
 from tracker._mappings import StoredConfig
 from tracker._media_read import MediaOfRun
@@ -29,10 +30,10 @@ _Read = TypeVar("_Read")
 _TOLD_MAX = 5  # lines of damage in one warning
 
 
-class StoredRun(MediaOfRun, Told):
+class StoredRun(MediaOfRun, Told, OwnCopy):
     """A run to read. While it is live every look at it sees what has been committed by then; in the process that
     writes it, all that was logged before. One seen finished stays as it was seen until refresh(), or until this process
-    resumes it. Threads: any, one at a time reads.
+    resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
     """
 
     def __init__(self, folder: _core.RunFolder) -> None:
@@ -46,6 +47,9 @@ class StoredRun(MediaOfRun, Told):
         self._told_of_rows = False
         self._known: set[str] = set()  # what of the damage was said
         self._asked_in = ""  # the state of the run then
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return stored_run, (self._folder.path,)
 
     def _view(self) -> _core.RunView:
         begun = _current.begun(self._folder.uid)

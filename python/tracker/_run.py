@@ -70,9 +70,10 @@ class Run(_core.Run):
     # --- facts ------------------------------------------------------------------------------------------------
 
     @property
-    def id(self) -> str:
-        """The label, unique in its project; "" where mode="disabled"."""
-        return self._core.id
+    def id(self) -> str | Any:
+        """The label, unique in its project. None where nothing is recorded (mode="disabled", a gated rank) and neither
+        init(id=) nor TRACKER_RUN_ID has named it."""
+        return self._core.id or None
 
     @property
     def uid(self) -> str:
@@ -349,7 +350,9 @@ class Run(_core.Run):
         if series:
             now["series"] = {name: SeriesStatus(*counts) for name, counts in self._core.series_status().items()}
         on_device = sys.modules["tracker._device"].waiting(self._core) if "tracker._device" in sys.modules else 0
-        return RunStatus(values_rounded=self._values_rounded, values_on_device=on_device, **now)
+        return RunStatus(
+            values_rounded=self._values_rounded, steps_changed=self._steps_changed, values_on_device=on_device, **now
+        )
 
     def finish(self, exit_code: int | None = None, timeout: float = 10.0) -> None:
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from tracker._copies import Constant, OwnCopy
 from tracker._frame_row import frame_row
 from tracker._numpy import pandas as _pandas
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tracker._read import StoredRun
 
 
-class RunList(Sequence["StoredRun"]):
+class RunList(OwnCopy, Sequence["StoredRun"]):
     """The runs of a store, in the order asked for. It does not change; call tracker.runs() again for new ones.
 
     matched: how many runs there are without limit and offset. notes: values that the filter could not compare, such as
@@ -33,6 +34,9 @@ class RunList(Sequence["StoredRun"]):
         self._rows = rows
         self.matched = len(self._runs) if matched is None else matched
         self.notes = tuple(notes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RunList, (self._runs, Constant(self._rows()), self.matched, self.notes)
 
     def __len__(self) -> int:
         return len(self._runs)

@@ -72,6 +72,7 @@ class RunStatus(NamedTuple):
     cost: Cost
     # status(series=True): by metric; "" has those lost for no metric in particular. None where it was not asked for.
     series: Mapping[str, SeriesStatus] | None = None
+    steps_changed: int = 0  # steps that were no whole number of int64: the floor was taken, or none
     values_on_device: int = 0  # on their way from a GPU (docs/devices.md); points when they have arrived, not before
 
     @property
@@ -95,6 +96,8 @@ class RunStatus(NamedTuple):
             text += f"; written as .frames files ({self.file_system})"
         if self.values_rejected:
             text += f"; {self.values_rejected:,} bad values"
+        if self.steps_changed:
+            text += f"; {self.steps_changed:,} steps that were no whole number"
         if self.artifacts_pending or self.artifacts_failed:
             text += (
                 f"; artifacts: {self.artifacts_stored:,} stored, {self.artifacts_pending:,} pending,"

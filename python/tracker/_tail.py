@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tracker import _core, _selection
+from tracker._copies import OwnCopy
 from tracker._history import History
 from tracker._run import seconds
 
@@ -14,7 +15,7 @@ POLL_S = 0.2
 ROWS_MAX = 1 << 20
 
 
-class Tail:
+class Tail(OwnCopy):
     """An iterator over batches of new rows; StoredRun.tail() makes it. Each batch is a dict from a metric's name to a
     History of its new rows, every row in the order logged.
 

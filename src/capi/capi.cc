@@ -298,6 +298,14 @@ bool tracker::internal::capi_value(const trk_value* value, Value* out) { return 
 
 extern "C" {
 
+void trk_init_options_default(trk_init_options* options, size_t size) noexcept {
+  if (options == nullptr || size < offsetof(trk_init_options, project)) return;
+  trk_init_options all = TRK_INIT_OPTIONS_INIT;
+  all.size = size;
+  std::memset(options, 0, size);
+  std::memcpy(options, &all, std::min(size, sizeof all));
+}
+
 trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* error) noexcept {
   try {
     if (out == nullptr) {

@@ -38,7 +38,7 @@ InitOptions capi_options(const trk_init_options& in) {
   out.host = text_of(in.host);
   out.token = text_of(in.token);
   if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
-  out.rank = in.rank;
+  out.rank = in.rank == 0 && in.world_size <= 0 ? -1 : in.rank;  // of a zeroed struct
   if (in.world_size > 0) out.world_size = in.world_size;
   out.strict = in.strict != 0;
   out.quiet = in.quiet != 0;

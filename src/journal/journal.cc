@@ -31,6 +31,8 @@ Journal::Journal(const JournalOptions& options, JournalPlace place, HotRun* hot)
       place_(std::move(place)),
       hot_(hot),
       wait_left_ns_(options.wait_total.count()),
+      burst_left_ns_(options.wait_burst.count()),
+      burst_at_ns_(monotonic_ns()),
       heard_(options.read_clock()),
       held_(heard_),
       spill_("", 0),

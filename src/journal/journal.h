@@ -37,6 +37,9 @@ namespace tracker::internal {
 
 constexpr uint32_t kSeriesMax = 262'144;  // series a writer; beyond, points are dropped and counted (kKeyLimit)
 
+constexpr std::chrono::milliseconds kProgressAge{500};  // without a commit for so long the disk counts as stuck
+constexpr int64_t kBurstRefill = 100;                   // 1 ns of waiting for so many of the run's
+
 enum class RingUse;  // ring_room.h
 enum class OnFull { kWait, kDrop, kBlock };
 
@@ -46,6 +49,10 @@ struct JournalOptions {
   OnFull on_full = OnFull::kWait;
   std::chrono::nanoseconds wait_call{10'000'000};    // a call waits at most this long for space
   std::chrono::nanoseconds wait_total{100'000'000};  // all calls together, until space is released again
+  // While the store makes progress (kProgressAge) a call waits longer, out of what all calls together have: wall time
+  // while at least one thread waits, refilled at 1 % of the run's time (kBurstRefill).
+  std::chrono::nanoseconds wait_burst{2'000'000'000};
+  std::chrono::nanoseconds wait_burst_call{250'000'000};
   uint64_t first_ring_bytes = kFirstRingBytes;
   uint64_t ring_bytes_max = kRingBytesMax;
   uint64_t budget_bytes = 0;  // 0: what the place allows
@@ -119,6 +126,8 @@ class Journal {
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill, and for calls that one does not hold
   void leave_memory();   // a ring that was no file, for want of room, becomes one
+  // The store has taken a batch: until kProgressAge from now a full ring waits out of wait_burst.
+  void note_progress() { progress_at_ns_.store(monotonic_ns(), std::memory_order_relaxed); }
   // The store is full: from now on points are dropped and counted, what is in the rings stays. Cost: a lock.
   void set_refusing(bool on);
   // No ring may hold more than this at once (at least kFirstRingBytes), and none grows beyond it; UINT64_MAX: all it
@@ -240,6 +249,8 @@ class Journal {
   void count_unfiled(uint64_t points);
   void count_no_room(Seat* seat, uint32_t series);
   uint64_t used_of(uint64_t size) const { return std::min(size, room_.load(std::memory_order_relaxed)); }
+  bool may_spend_burst(int64_t now);
+  void spend_burst(int64_t from, int64_t until);
   bool wait_for_space(Seat* seat, std::chrono::nanoseconds* waited);
   TimeAnchor hold(TimeAnchor read);  // under files_mutex_
   void install(Seat* seat, RingFile* file);
@@ -265,6 +276,9 @@ class Journal {
   std::atomic<uint64_t> room_{UINT64_MAX};  // of each ring
   std::atomic<uint32_t> memory_rings_{0};
   std::atomic<int64_t> wait_left_ns_;
+  std::atomic<int64_t> progress_at_ns_{INT64_MIN / 2};
+  std::mutex burst_mutex_;
+  int64_t burst_left_ns_, burst_at_ns_;  // guarded by burst_mutex_: what is left, and until when it has been reckoned
   WakeEvent event_;
   std::vector<std::unique_ptr<Seat>> seats_;  // guarded by ProcessLock
   std::vector<Seat*> free_seats_;             // guarded by ProcessLock

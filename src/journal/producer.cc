@@ -122,6 +122,24 @@ void Journal::look_ahead(Seat* seat) {
   hot->check_at.store(refusing_.load() ? 0 : check, std::memory_order_relaxed);
 }
 
+bool Journal::may_spend_burst(int64_t now) {
+  if (now - progress_at_ns_.load(std::memory_order_relaxed) > std::chrono::nanoseconds(kProgressAge).count())
+    return false;
+  const std::lock_guard<std::mutex> guard(burst_mutex_);
+  // Up to here nobody waited: a wait that is under way has reckoned until its last nap.
+  burst_left_ns_ =
+      std::min(options_.wait_burst.count(), burst_left_ns_ + std::max<int64_t>(0, now - burst_at_ns_) / kBurstRefill);
+  burst_at_ns_ = std::max(burst_at_ns_, now);
+  return burst_left_ns_ > 0;
+}
+
+// Threads that wait at the same time spend it once.
+void Journal::spend_burst(int64_t from, int64_t until) {
+  const std::lock_guard<std::mutex> guard(burst_mutex_);
+  burst_left_ns_ -= std::max<int64_t>(0, until - std::max(from, burst_at_ns_));
+  burst_at_ns_ = std::max(burst_at_ns_, until);
+}
+
 // Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring), or
 // who made the call asks for no more of it.
 bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
@@ -143,17 +161,23 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
       if (prepare_ring_of(seat)) return true;
     } catch (const std::bad_alloc&) {}
   }
-  if (options_.on_full == OnFull::kWait) {
+  const int64_t before = monotonic_ns();
+  const bool burst = options_.on_full == OnFull::kWait && *waited < options_.wait_burst_call && may_spend_burst(before);
+  if (options_.on_full == OnFull::kWait && !burst) {
     if (*waited >= options_.wait_call || wait_left_ns_.load(std::memory_order_relaxed) <= 0) return false;
   }
   if (!WaitScope::may_wait()) return false;
   const timespec nap{0, static_cast<long>(kNap.count())};
-  const int64_t before = monotonic_ns();
   ::nanosleep(&nap, nullptr);
-  const std::chrono::nanoseconds slept(monotonic_ns() - before);
+  const int64_t after = monotonic_ns();
+  const std::chrono::nanoseconds slept(after - before);
   const auto asked = *waited / kWaitAskInterval;
   *waited += slept;
-  wait_left_ns_.fetch_sub(slept.count(), std::memory_order_relaxed);
+  if (burst) {
+    spend_burst(before, after);
+  } else {
+    wait_left_ns_.fetch_sub(slept.count(), std::memory_order_relaxed);
+  }
   return *waited / kWaitAskInterval == asked || WaitScope::ask();
 }
 

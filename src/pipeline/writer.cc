@@ -284,6 +284,7 @@ Status Writer::commit(const Batch& batch) {
   positions_ = db_->positions();
   if (db_->durable_seq() > durable_seq_.load()) durable_seq_.store(db_->durable_seq(), std::memory_order_release);
   opening_.clear();
+  journal_->note_progress();
   for (const auto& queued : batch.frames) journal_->release(queued->record.positions);
   uint64_t large_texts = 0;
   for (const auto& queued : batch.frames) large_texts += queued->large_texts;

@@ -452,7 +452,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   const LaunchFacts facts = facts_of_launch([](const char* name) { return std::getenv(name); });
   launch.launch_text = facts.text;
   launch.run.project = o.project;
-  launch.run.id = o.id.empty() ? "none" : o.id;
+  launch.run.id = o.id;
   decide_recording(facts, &launch);
   if (!launch.records) {
     launch.config = o.config;

@@ -93,6 +93,34 @@ TEST_F(CApiTest, OptionsWithoutTheirSizeAreRefusedWithAMessage) {
   EXPECT_EQ(run, nullptr);
 }
 
+// In Rust, Go and Julia a struct is zeroed: its rank is that of the launcher all the same.
+TEST_F(CApiTest, ZeroedOptionsAndTheDefaultOnesTakeTheRankOfTheLauncher) {
+  ::setenv("RANK", "3", 1), ::setenv("WORLD_SIZE", "4", 1);
+  trk_init_options zeroed, given;
+  std::memset(&zeroed, 0, sizeof zeroed);
+  zeroed.size = sizeof zeroed;
+  trk_init_options_default(&given, sizeof given);
+  for (trk_init_options* options : {&zeroed, &given}) {
+    options->dir = dir_.c_str(), options->quiet = 1;
+    trk_run* run = nullptr;
+    ASSERT_EQ(trk_init(options, &run, nullptr), TRK_OK);
+    trk_status status = TRK_STATUS_INIT;
+    ASSERT_EQ(trk_get_status(run, &status), TRK_OK);
+    EXPECT_EQ(status.rank, 3);
+    trk_free(run);
+  }
+  ::unsetenv("RANK"), ::unsetenv("WORLD_SIZE");
+}
+
+TEST_F(CApiTest, TheDefaultOptionsWriteNoMoreThanTheCallerKnows) {
+  trk_init_options options;
+  std::memset(&options, 0x5a, sizeof options);
+  trk_init_options_default(&options, offsetof(trk_init_options, mode));
+  EXPECT_EQ(options.size, offsetof(trk_init_options, mode));
+  EXPECT_EQ(options.dir, nullptr);
+  EXPECT_NE(options.mode, nullptr);
+}
+
 TEST_F(CApiTest, AnEmptyProjectIsAnErrorThatSaysWhatWasExpected) {
   trk_init_options options = TRK_INIT_OPTIONS_INIT;
   options.project = "";

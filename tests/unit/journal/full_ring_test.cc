@@ -93,6 +93,38 @@ TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   EXPECT_GT(now_ns() - again, 8'000'000) << "released space gives the budget back";
 }
 
+TEST(FullRingTest, ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress) {
+  Sandbox sandbox;
+  JournalOptions options = options_of(OnFull::kWait);
+  options.wait_burst_call = std::chrono::milliseconds(30);
+  options.wait_burst = std::chrono::milliseconds(100);
+  LiveJournal journal(sandbox, options);
+  const uint32_t id = journal->series_id("x", ValueType::kFloat64);
+  const auto wait_of_a_call = [&] {
+    journal->note_progress();
+    const int64_t before = now_ns();
+    EXPECT_EQ(journal.log(id, 1, 0), Code::kLimit);
+    return now_ns() - before;
+  };
+  journal->note_progress();
+  while (journal.log(id, 1, 0) == Code::kOk) {}
+  EXPECT_GE(wait_of_a_call(), 30'000'000) << "the call that found it full has taken as much";
+  for (int i = 0; i < 5; ++i) wait_of_a_call();  // the bucket, and the 100 ms behind it
+  for (int i = 0; i < 20; ++i) wait_of_a_call();
+  EXPECT_LT(wait_of_a_call(), 10'000'000 * int64_t{kSlowDown}) << "all of it is spent";
+}
+
+TEST(FullRingTest, AStuckStoreIsWaitedForTenMillisecondsACall) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, options_of(OnFull::kWait));
+  const uint32_t id = journal->series_id("x", ValueType::kFloat64);
+  journal->note_progress();
+  std::this_thread::sleep_for(kProgressAge + std::chrono::milliseconds(100));
+  const int64_t before = now_ns();
+  while (journal.log(id, 1, 0) == Code::kOk) {}
+  EXPECT_LT(now_ns() - before, 60'000'000 * int64_t{kSlowDown}) << "one call has waited 10 ms, not 250";
+}
+
 TEST(FullRingTest, BlockLosesNothingUnderManyThreads) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kBlock));

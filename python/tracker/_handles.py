@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Copies and pickles of runs and metrics. A copy of a handle is the handle itself. A pickle is the run of this process,
+or of the parent of a forked child; elsewhere it is an inert one that knows which run it was."""
+
+from __future__ import annotations
+
+import os
+from weakref import WeakValueDictionary
+
+from tracker import _core, _current, _run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# A child by fork has the same, and the same objects at the same ids.
+_PROCESS = os.urandom(16)
+_pickled: WeakValueDictionary[int, _run.Run] = WeakValueDictionary()
+_FACTS = ("id", "uid", "name", "project", "dir", "url", "rank", "world_size", "attempt")
+_said = False
+
+
+class RunElsewhere(_run.Run):
+    """A run that another process records, here from its pickle: its facts are kept, and all else does nothing."""
+
+    __slots__ = ("_facts",)
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        super().__init__(self._core)
+        self._facts = facts
+
+    def attach(self) -> _run.Run:
+        raise RuntimeError(f"attach() is for a forked child; here call {_how_to_record(self._facts)}")
+
+
+for _name in _FACTS:
+    setattr(
+        RunElsewhere, _name, property(lambda self, name=_name: self._facts[name], doc=getattr(_run.Run, _name).__doc__)
+    )
+
+
+def _how_to_record(facts: dict[str, Any]) -> str:
+    return f'tracker.init(project={facts["project"]!r}, id={facts["id"]!r}, resume="allow")'
+
+
+def _run_from(process: bytes, number: int, facts: dict[str, Any]) -> _run.Run:
+    run = _pickled.get(number) if process == _PROCESS else None
+    return run if run is not None else _elsewhere(facts)
+
+
+def _elsewhere(facts: dict[str, Any]) -> _run.Run:
+    global _said
+    if not _said:
+        _said = True
+        _current.say(
+            f"run {facts['project']}/{facts['id']} came here in a pickle and records nothing in this process; "
+            f"{_how_to_record(facts)} does (said once)"
+        )
+    core = _core.init_run({"mode": "disabled", "quiet": True})
+    run = RunElsewhere.__new__(RunElsewhere, core)
+    run.__init__(facts)
+    return run
+
+
+def _metric_from(run: _run.Run, name: str) -> _core.Metric:
+    return run.metric(name)
+
+
+def reduce(handle: Any) -> tuple[Any, ...]:
+    """What __reduce_ex__ of a Run or a Metric returns."""
+    if isinstance(handle, _core.Metric):
+        return _metric_from, (handle._run, handle.name)
+    _pickled[id(handle)] = handle
+    return _run_from, (_PROCESS, id(handle), {name: getattr(handle, name) for name in _FACTS})
