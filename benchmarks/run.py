@@ -28,6 +28,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PROGRAMS: dict[str, list[str]] = {
     "hot_path": [str(BUILD / "benchmarks" / "bin" / "bench_hot_path")],
     "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
+    "tight_loop": [str(BUILD / "benchmarks" / "bin" / "bench_tight_loop")],
     "codec": [str(BUILD / "benchmarks" / "bin" / "bench_codec")],
     "store_files": [str(BUILD / "benchmarks" / "bin" / "bench_store_files")],
     "stored_bytes": [str(BUILD / "benchmarks" / "bin" / "bench_stored_bytes")],

@@ -47,6 +47,7 @@ void Writer::abandon() {
 Status Writer::start() {
   auto self = shared_from_this();
   if (!target_.problem.ok()) note_failure(target_.problem);
+  else journal_->note_progress();  // of a disk that has answered init
   const bool both = start_background_thread("trk-drain", [self] { self->drain_loop(); }) &&
                     start_background_thread("trk-store", [self] { self->store_loop(); });
   {
