@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a multiprocessing descendant of a process that has a run is known, so that it records nothing of its own.
+"""How a multiprocessing descendant of a process that has a run is known: with a sign of ranks it records nothing.
 
 multiprocessing hands the `_config` of a process to every process made from it, by each start method and through a fork
 server that is older than the run, and to no other program: a mark there says exactly what is asked. Importing

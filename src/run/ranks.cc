@@ -86,6 +86,16 @@ RankInfo rank_of_launcher(const GetEnv& env, std::string* ignored) {
 
 }  // namespace
 
+bool has_sign_of_ranks(const RankRequest& request, const GetEnv& env) {
+  if (request.torch_rank >= 0) return true;
+  for (const char* name : {"RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_RANK", "MASTER_ADDR"})
+    if (is_set(env(name))) return true;
+  for (const Launcher& launcher : kLaunchers)  // those that a job of one process has too say nothing there
+    if (number(env(launcher.rank)) && (!launcher.size_must_exceed_one || number(env(launcher.size)).value_or(1) > 1))
+      return true;
+  return false;
+}
+
 std::string RankInfo::gated_line() const {
   if (is_first) return "";
   return why + (is_numbered() ? " records nothing; ranks=\"all\" or TRACKER_RANK=0 changes that"
@@ -110,7 +120,7 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
                     fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, *size));
     return make(*rank, size, "TRACKER_RANK");
   }
-  if (request.child_of_run) {
+  if (request.child_of_run && has_sign_of_ranks(request, env)) {
     RankInfo info = make(0, 1, "multiprocessing");
     info.is_first = false;
     info.why = "a multiprocessing child of a process that has a run";

@@ -35,6 +35,9 @@ struct RankInfo {
   bool is_numbered() const { return rank >= 0 && !source.empty() && source != "multiprocessing"; }
 };
 
+// Whether something says that this process is one of several that do the same: torch.distributed is initialised, RANK,
+// LOCAL_RANK, MASTER_ADDR or a variable of a launcher is set. Without it a worker of a pool is no rank.
+bool has_sign_of_ranks(const RankRequest& request, const GetEnv& env);
 // kInvalid when an explicit rank or TRACKER_RANK is no number or not below its world size.
 Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env);
 

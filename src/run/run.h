@@ -66,7 +66,7 @@ struct InitOptions {
   std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
-  bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
+  bool child_of_run = false;   // a multiprocessing child of a process that has a run; gated with a sign of ranks
   int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
 };
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what counts for a multiprocessing worker is the moment when it was made: before init it records runs of its
-own, as the workers of a sweep do, and after it it does not. Method: one pool on each side of init."""
+"""Goal: what counts for a multiprocessing worker with a sign of ranks is the moment when it was made: before init it
+records runs of its own, and after it it does not. Method: one pool on each side of init."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_a_worker_made_before_init_records_and_one_made_after_it_does_not(script: Script, method: str) -> None:
+def test_a_worker_made_before_init_records_and_one_made_after_it_does_not(
+    script: Script, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "0")
     done = script(PROGRAM, method)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1 0\n", done.stderr

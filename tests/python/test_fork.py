@@ -27,6 +27,12 @@ def use_everything(run):
 """
 
 
+@pytest.fixture
+def rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sign of ranks, which leaves the first process what it is."""
+    monkeypatch.setenv("LOCAL_RANK", "0")
+
+
 def test_a_forked_child_is_inert_and_says_so_once(script: Script) -> None:
     done = script(
         CHILD
@@ -178,6 +184,7 @@ except RuntimeError as error:
     assert r.history("child").values.tolist() == [2.0]
 
 
+@pytest.mark.usefixtures("rank")
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_multiprocessing_child_of_a_process_with_a_run_is_gated(script: Script, method: str) -> None:
     done = script(
@@ -222,6 +229,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("rank")
 @pytest.mark.parametrize("imported", ["before init", "after init"])
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_descendants_of_a_process_with_a_run_are_gated(script: Script, method: str, imported: str) -> None:
@@ -232,6 +240,7 @@ def test_descendants_of_a_process_with_a_run_are_gated(script: Script, method: s
     assert [r.id for r in tracker.runs()] == ["parent"]
 
 
+@pytest.mark.usefixtures("rank")
 def test_children_of_a_fork_server_older_than_the_run_are_gated(script: Script) -> None:
     done = script(
         """
@@ -262,6 +271,7 @@ if __name__ == "__main__":
 
 
 # The bug: the server keeps the variable that named the process while it had the run.
+@pytest.mark.usefixtures("rank")
 def test_a_child_of_a_fork_server_that_was_started_during_a_run_records_after_its_end(script: Script) -> None:
     done = script(
         """
@@ -330,6 +340,7 @@ with tracker.init(project="fork", id="parent", quiet=True):
     assert sorted(r.id for r in tracker.runs()) == ["own0", "own1", "parent"]
 
 
+@pytest.mark.usefixtures("rank")
 def test_what_a_gated_child_records_on_request_leaves_its_children_gated(script: Script) -> None:
     done = script(
         """
@@ -354,6 +365,55 @@ if __name__ == "__main__":
     )
     assert done.returncode == 0, done.stderr
     assert sorted(r.id for r in tracker.runs()) == ["child", "parent"]
+
+
+# The bug: 12 trials, 0 runs, exit code 0.
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_sweep_with_a_run_of_its_own_and_eight_workers_has_nine_runs(script: Script, method: str) -> None:
+    done = script(
+        """
+import multiprocessing, sys, tracker
+def trial(n):
+    with tracker.init(project="sweep", config={"n": n}) as run:
+        run.log({"loss": float(n)}, step=0)
+if __name__ == "__main__":
+    with tracker.init(project="sweep", id="study") as study:
+        with multiprocessing.get_context(sys.argv[1]).Pool(8) as pool:
+            pool.map(trial, range(8), chunksize=1)
+        study.log({"best": 0.0}, step=0)
+""",
+        method,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "records nothing" not in done.stderr
+    runs = {run.id: run for run in tracker.runs(project="sweep")}
+    assert len(runs) == 9 and all(run.state == "finished" for run in runs.values())
+    assert sorted(run.config["n"] for name, run in runs.items() if name != "study") == list(range(8))
+    assert runs["study"].series() == ["best"], "the run of the driver is its own, and goes on"
+
+
+@pytest.mark.parametrize(
+    "variable", ["RANK=0", "LOCAL_RANK=0", "MASTER_ADDR=127.0.0.1", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2"]
+)
+def test_a_worker_with_a_sign_of_ranks_beside_a_run_is_gated(
+    script: Script, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for pair in variable.split():
+        monkeypatch.setenv(*pair.split("="))
+    done = script(
+        """
+import multiprocessing, tracker
+def work():
+    tracker.init(project="fork", id="child", quiet=True).finish()
+if __name__ == "__main__":
+    with tracker.init(project="fork", id="parent", quiet=True):
+        process = multiprocessing.get_context("fork").Process(target=work)
+        process.start()
+        process.join()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert [run.id for run in tracker.runs()] == ["parent"]
 
 
 def test_a_program_started_by_a_run_records_its_own(script: Script) -> None:

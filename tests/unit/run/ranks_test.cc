@@ -80,6 +80,22 @@ TEST(RanksTest, ArgumentsComeFirstThenTorchThenTheEnvironment) {
   EXPECT_TRUE(resolve_rank(request, getter(environment))->is_first);
   RankRequest child;
   child.child_of_run = true;
+  EXPECT_FALSE(resolve_rank(child, getter({{"RANK", "0"}}))->is_first);
+}
+
+TEST(RanksTest, AWorkerOfAPoolRecordsUnlessItHasASignOfRanks) {
+  RankRequest child;
+  child.child_of_run = true;
+  for (const Environment& none : {Environment{}, Environment{{"RANK", ""}, {"WORLD_SIZE", "8"}},
+                                  Environment{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_JOB_ID", "7"}}})
+    EXPECT_TRUE(resolve_rank(child, getter(none))->is_first) << ::testing::PrintToString(none);
+  for (const Environment& sign :
+       {Environment{{"RANK", "0"}}, Environment{{"LOCAL_RANK", "0"}}, Environment{{"MASTER_ADDR", "node-0"}},
+        Environment{{"GROUP_RANK", "0"}}, Environment{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}},
+        Environment{{"PMIX_RANK", "0"}}})
+    EXPECT_FALSE(resolve_rank(child, getter(sign))->is_first) << ::testing::PrintToString(sign);
+  child.torch_rank = 0;
+  child.torch_world_size = 1;
   EXPECT_FALSE(resolve_rank(child, getter({}))->is_first);
 }
 
