@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the process prints, recorded with its runs: the `write` of sys.stdout and sys.stderr is wrapped.
 
+A text goes to the current run (_current.py) of the thread or task that prints it, if that run records what is printed.
 The stream stays the object that it was, with its fileno, isatty and encoding, and is written to first; nothing that
 fails here reaches the caller. What native code and child processes write past these objects is not seen: that is what
 _console_fd.py is for. The wrapper goes when the last run ends. Threads: any; a forked child records nothing through it.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import sys
 from _thread import _local
 
-from tracker import _core
+from tracker import _core, _current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _wrapping = 0  # counts the times that streams were unwrapped: wrappers of an ea
 
 
 def add(core: _core.RunCore, streams: dict[str, int] = STREAMS) -> None:
-    """From now on what is printed to these streams goes to this run too."""
+    """From now on what is printed to these streams where this run is the current one goes to it."""
     if not core.takes_console:
         return
     for name, number in streams.items():
@@ -77,8 +78,9 @@ def _wrap(stream: Any, number: int, wrapping: int) -> None:
         try:
             # What a stream hands on to another one of ours, such as a tee to the terminal, is recorded by the first.
             if wrapping == _wrapping and text is not None and (outer is None or text not in outer):
-                for core in _cores[number]:
-                    core.write_console(number, text)
+                run = _current.current()
+                if run is not None and run._core in _cores[number]:
+                    run._core.write_console(number, text)
         except Exception:  # whatever it is, the program that prints shall not meet it
             pass
         return written

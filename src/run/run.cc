@@ -142,7 +142,9 @@ Status Run::start() {
     (void)set_config("", o.config);
   start_upload();
   if (impl_->says_lines()) {
-    std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
+    const bool id_was_taken = o.resume == "never" && !o.id.empty() && plan.run.id != o.id && plan.store_problem.ok();
+    std::string line = fmt::format("{}recording {}/{} in {}", id_was_taken ? o.id + " exists; " : "", plan.run.project,
+                                   plan.run.id, plan.store_path);
     if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
         plan.store_problem.ok() && !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
@@ -150,6 +152,7 @@ Status Run::start() {
     if (plan.resume_step) line += fmt::format(", from step {}", *plan.resume_step);
     if (plan.recovered_points > 0)
       line += fmt::format("; {} of a dead attempt recovered", count_text(plan.recovered_points, "point", "points"));
+    if (id_was_taken) line += fmt::format("; resume=\"allow\" goes on with {}", o.id);
     say(line);
   }
   return {};

@@ -141,7 +141,7 @@ print("behind", flush=True)
     assert lines_of(store) == ["parent"]
 
 
-def test_two_runs_of_a_process_both_have_its_output(script: Script, store: Path) -> None:
+def test_what_is_printed_goes_to_the_current_run(script: Script, store: Path) -> None:
     script(
         """
 import tracker
@@ -151,11 +151,74 @@ b = tracker.init(id="b", quiet=True)
 print("two")
 b.finish()
 print("three")
+with tracker.init(id="off", quiet=True, console="off"):
+    print("to a run that takes none")
 a.finish()
 """
     )
-    assert [line.text for line in tracker.open_run("a", dir=store).console()] == ["one", "two", "three"]
-    assert [line.text for line in tracker.open_run("b", dir=store).console()] == ["two"]
+    assert printed(store) == {"a": ["one", "three"], "b": ["two"], "off": []}
+
+
+def printed(store: Path) -> dict[str, list[str]]:
+    return {run.id: [line.text for line in run.console()] for run in tracker.runs(dir=store)}
+
+
+# Of four trials in threads each had the lines of all.
+def test_lines_that_a_thread_prints_go_to_the_run_of_the_thread(script: Script, store: Path) -> None:
+    done = script(
+        """
+        import sys, threading, tracker
+        study = tracker.init(id="study", quiet=True)
+        gate = threading.Barrier(4)
+        def trial(number):
+            run = tracker.init(id=f"trial-{number}", quiet=True)
+            gate.wait()
+            for step in range(50):
+                print("trial", number, end=" ")
+                print("step", step, file=sys.stderr if step % 2 else sys.stdout)
+            gate.wait()
+            tracker.finish()
+        def all_at_once(body, count):
+            threads = [threading.Thread(target=body, args=(number,)) for number in range(count)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+        all_at_once(trial, 4)
+        all_at_once(lambda number: print("a worker"), 1)
+        print("the study")
+        study.finish()
+        """
+    )
+    assert done.stdout.count("trial") == 200, done.stderr
+    kept = printed(store)
+    assert kept.pop("study") == ["a worker", "the study"]
+    assert len(kept) == 4
+    for number in range(4):
+        stored = tracker.open_run(f"trial-{number}", dir=store)
+        assert str(stored.console(stream="stderr")) == "".join(f"step {step}\n" for step in range(1, 50, 2))
+        assert "".join(str(stored.console(stream="stdout")).split("\n")) == "".join(
+            f"trial {number} " + ("" if step % 2 else f"step {step}") for step in range(50)
+        )
+
+
+def test_lines_that_a_task_prints_go_to_the_run_of_the_task(script: Script, store: Path) -> None:
+    script(
+        """
+        import asyncio, logging, sys, tracker
+        logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
+        async def trial(name):
+            with tracker.init(id=name, quiet=True):
+                for step in range(3):
+                    await asyncio.sleep(0)
+                    logging.info("%s %d", name, step)
+                await asyncio.to_thread(print, name, "in a thread")
+        async def main():
+            await asyncio.gather(trial("a"), trial("b"), trial("c"))
+        with tracker.init(id="study", quiet=True):
+            asyncio.run(main())
+        """
+    )
+    trials = {name: [*(f"{name} {step}" for step in range(3)), f"{name} in a thread"] for name in "abc"}
+    assert printed(store) == {"study": [], **trials}
 
 
 def test_a_stream_put_in_the_place_of_another_is_recorded_from_the_next_run_on_and_once(
@@ -185,9 +248,7 @@ def test_a_stream_put_in_the_place_of_another_is_recorded_from_the_next_run_on_a
     )
     shown = "['to a file of its own', 'to both', 'behind the end', ''] False False"
     assert done.stdout.splitlines() == ["to both", "past it", "behind the end", shown], done.stderr
-    kept = {run.id: [line.text for line in run.console()] for run in tracker.runs(dir=store)}
-    assert kept["first"] == kept["second"] == ["to a file of its own", "to both", "past it"]
-    assert kept["third"] == ["to both", "past it"]
+    assert printed(store) == {"first": [], "second": ["to a file of its own"], "third": ["to both", "past it"]}
 
 
 # The bugs: each run wrapped the one object twice and took off one wrapper, and after a thousand runs print raised; a

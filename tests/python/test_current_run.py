@@ -97,6 +97,31 @@ def test_artifacts_of_trials_in_threads_are_of_their_own_runs(data: Path) -> Non
         assert [use.name for use in stored.inputs] == [f"hpo/data-{number}:v0"]
 
 
+def test_media_and_alerts_of_trials_in_threads_are_of_their_own_runs() -> None:
+    study = init("study")
+    gate = threading.Barrier(4)
+
+    def trial(number: int) -> tracker.Run:
+        run = init("hpo")
+        gate.wait(60)
+        tracker.log({"text": tracker.Text(f"text {number}"), "picture": tracker.Image([[number / 4]])}, step=number)
+        assert tracker.run is run
+        tracker.run.alert(f"alert {number}")
+        gate.wait(60)
+        tracker.finish()
+        return run
+
+    with ThreadPoolExecutor(4) as pool:
+        trials = list(pool.map(trial, range(4)))
+    study.finish()
+    for number, run in enumerate(trials):
+        stored = tracker.open_run(run.uid)
+        for name in ("text", "picture"):
+            assert [entry.step for entry in stored.media(name)] == [number]
+        assert [alert.title for alert in stored.alerts] == [f"alert {number}"]
+    assert not tracker.open_run(study.uid).alerts
+
+
 @pytest.mark.parametrize("first", ["pool", "run"])
 def test_workers_of_a_pool_log_to_the_run_of_the_main_thread(first: str) -> None:
     def work(number: int) -> None:
@@ -310,6 +335,21 @@ def test_one_line_says_that_a_verb_took_a_run_of_another_context(script: Script)
         " it takes p/e; call init() there or use that run's methods (said once)\n"
     )
     assert list(tracker.open_run("p/e").history("x").values) == [2.0, 3.0, 3.0, 3.0]
+
+
+def test_from_the_tenth_live_run_on_one_line_says_that_finish_is_missing(script: Script) -> None:
+    source = """
+import sys, tracker
+def begin(number): return tracker.init(project="p", id=f"r{number}", quiet=True, capture="none")
+for number in range(12): begin(number).finish()
+runs = [begin(number) for number in range(12, 21)]
+print("nine", file=sys.stderr, flush=True)
+runs += [begin(number) for number in range(21, 24)]
+"""
+    lines = script(source).stderr.splitlines()
+    assert lines[0] == "nine"
+    assert lines[1].startswith("tracker: 10 runs of this process are live, the newest is p/r21: finish() is missing")
+    assert len(lines) == 2, "once"
 
 
 @pytest.mark.parametrize("stderr", ["None", "open('closed', 'w')"])

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -273,6 +274,32 @@ def test_a_bad_resume_from_is_an_error_that_says_what_was_expected(value: str, m
     with pytest.raises(ValueError, match=message):
         tracker.init(project="p", resume_from=value)
     assert not store.exists()
+
+
+def test_the_start_line_says_that_the_id_exists_and_how_to_go_on_with_it(script: Script) -> None:
+    source = "import tracker; tracker.init(project='p', id='sim-1', console='off', {}).finish()"
+    script(source.format("quiet=True"))
+    first = script(source.format("")).stderr.splitlines()[0]
+    assert first.startswith("tracker: sim-1 exists; recording p/sim-1-2 in ")
+    assert first.endswith('; resume="allow" goes on with sim-1')
+    named = script(source.replace("id='sim-1', ", "").format(""), env={"TRACKER_RUN_ID": "sim-1"}).stderr
+    assert named.startswith("tracker: sim-1 exists; recording p/sim-1-3 in "), "a variable names it"
+    resumed = script(source.format("resume='allow'")).stderr
+    assert resumed.startswith("tracker: recording p/sim-1 in ")
+    assert script(source.format("")).stderr.startswith("tracker: sim-1 exists; recording p/sim-1-4 in ")
+    assert "exists" not in script(source.replace("sim-1", "sim-2").format("")).stderr
+
+
+@pytest.mark.parametrize("resume", ["allow", "must"])
+def test_one_line_names_the_process_that_records_the_run_already(script: Script, resume: str) -> None:
+    source = f"import tracker; tracker.init(project='p', id='r', resume='{resume}', quiet=True).finish()"
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({"x": 1.0})
+        said = script(source).stderr
+    who = f"pid {os.getpid()} on {socket.gethostname()} writes it"
+    what = "nothing of either is lost; another id keeps them apart"
+    assert said == f"tracker: p/r is recorded by another process too: {who}; {what}\n"
+    assert script(source).stderr == "", "it has ended"
 
 
 def test_resume_from_and_what_contradicts_it() -> None:

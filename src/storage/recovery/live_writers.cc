@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "journal/definitions.h"
 #include "journal/liveness.h"
@@ -87,6 +88,19 @@ std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const
     if (auto live = live_writer(*snapshot, store.path(), now_us)) add(std::move(*live));
   }
   return out;
+}
+
+std::optional<LiveWriter> other_writer(const std::vector<WriterIdentity>& locked,
+                                       const std::vector<WriterSnapshot>& snapshots, const std::string& store_path) {
+  const WriterIdentity self = this_process();
+  const auto is_other = [&self](const WriterIdentity& who) {
+    return who.pid != self.pid || who.host != self.host || who.pid_namespace != self.pid_namespace;
+  };
+  for (const WriterIdentity& who : locked)
+    if (is_other(who)) return LiveWriter{who, true};
+  for (const WriterSnapshot& writer : snapshots)
+    if (auto live = live_writer(writer, store_path, realtime_us()); live && is_other(live->identity)) return live;
+  return std::nullopt;
 }
 
 std::vector<WriterIdentity> journal_writers_of(const Store& store, const Id128& uid) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct UnreadWriter {
 // that hold frames of a newer version.
 std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path, int64_t now_us,
                                      std::vector<UnreadWriter>* unread = nullptr);
+
+// A process other than this one that writes a run now: of `locked`, whose journals' locks are held, or of the run's
+// `snapshots`.
+std::optional<LiveWriter> other_writer(const std::vector<WriterIdentity>& locked,
+                                       const std::vector<WriterSnapshot>& snapshots, const std::string& store_path);
 
 // Who wrote or writes the journals below, what they hold or not.
 std::vector<WriterIdentity> journal_writers_of(const Store& store, const Id128& uid);
