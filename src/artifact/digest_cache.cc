@@ -120,7 +120,7 @@ bool DigestCache::grow() {
   const int shift = shift_ == 0 ? kDigestCacheShiftMin : shift_ + 2;
   if (shift > shift_max_ || !make_dirs(folder_).ok()) return false;
   const std::string path = table_path(folder_, shift), temporary = fmt::format("{}.tmp-{:016x}", path, random_u64());
-  auto fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  auto fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, is_shared_folder(folder_) ? 0660 : 0600);
   if (!fd.ok()) return false;
   bool whole = ::ftruncate(fd->get(), static_cast<off_t>(sizeof(Group)) << shift) == 0;
   for (uint64_t i = 0; whole && fd_ && i < uint64_t{1} << shift_; ++i)

@@ -32,12 +32,58 @@ int above_standard(int fd) {
   return copy;
 }
 
+namespace {
+
+constexpr mode_t kGroupBits = S_IRWXG;
+
+bool is_shared(const struct stat& st) {
+  return S_ISDIR(st.st_mode) && (st.st_mode & S_ISGID) != 0 && (st.st_mode & S_IWGRP) != 0 &&
+         (st.st_mode & S_IWOTH) == 0;
+}
+
+// Of what is there with `now` in a folder with `above`.
+mode_t shared_mode(mode_t now, mode_t above) {
+  const mode_t owner = now & S_IRWXU;
+  return owner | owner >> 3 | (now & above & (S_IROTH | S_IXOTH)) | (S_ISDIR(now) ? S_ISGID : 0);
+}
+
+// Only while it is empty: what somebody has changed since stays so.
+void share_new_file(int fd, const std::string& path) {
+  struct stat st{}, above{};
+  if (::stat(parent_path(path).c_str(), &above) != 0 || !is_shared(above)) return;
+  if (::fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != 0) return;
+  const mode_t mode = shared_mode(st.st_mode, above.st_mode);
+  if ((st.st_mode & 07777) != mode) (void)::fchmod(fd, mode);
+}
+
+Status make_dir(const std::string& path, uint32_t mode) {
+  if (::mkdir(path.c_str(), mode) != 0) return Status::from_errno(errno, "cannot create the folder", path);
+  if ((mode & kGroupBits) != 0) share_with_group(path);
+  return {};
+}
+
+}  // namespace
+
+bool is_shared_folder(const std::string& folder) {
+  struct stat st{};
+  return ::stat(folder.c_str(), &st) == 0 && is_shared(st);
+}
+
+void share_with_group(const std::string& path) {
+  struct stat st{}, above{};
+  if (::stat(parent_path(path).c_str(), &above) != 0 || !is_shared(above)) return;
+  if (::lstat(path.c_str(), &st) != 0 || S_ISLNK(st.st_mode)) return;
+  const mode_t mode = shared_mode(st.st_mode, above.st_mode);
+  if ((st.st_mode & 07777) != mode) (void)::chmod(path.c_str(), mode);
+}
+
 Result<Fd> open_file(const std::string& path, int flags, uint32_t mode) {
   int fd;
   do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   while (fd < 0 && errno == EINTR);
   fd = above_standard(fd);
   if (fd < 0) return Status::from_errno(errno, "cannot open", path);
+  if ((flags & O_CREAT) != 0 && (mode & kGroupBits) != 0) share_new_file(fd, path);
   return Fd(fd);
 }
 
@@ -141,13 +187,12 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
 
 Status make_dirs(const std::string& path, uint32_t mode) {
   if (path.empty() || is_directory(path)) return {};
-  if (::mkdir(path.c_str(), mode) == 0) return {};
-  if (errno == ENOENT) {
+  Status made = make_dir(path, mode);
+  if (made.system_errno() == ENOENT) {
     TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path), mode));
-    if (::mkdir(path.c_str(), mode) == 0) return {};
+    made = make_dir(path, mode);
   }
-  if (errno == EEXIST && is_directory(path)) return {};
-  return Status::from_errno(errno, "cannot create the folder", path);
+  return made.system_errno() == EEXIST && is_directory(path) ? Status() : made;
 }
 
 Result<std::vector<std::string>> list_dir(const std::string& path) {

@@ -40,7 +40,8 @@ class Fd {
 // The same file under a number above 2, where it has one of those: 0, 1 and 2 are the program's, which may have closed
 // them, and opens or redirects them when it likes. -1 stays; errno is set where that fails.
 int above_standard(int fd);
-// open(2) with O_CLOEXEC and EINTR handled; the descriptor is above 2.
+// open(2) with O_CLOEXEC and EINTR handled; the descriptor is above 2. A file that is made with a mode for its group is
+// as share_with_group() says.
 Result<Fd> open_file(const std::string& path, int flags, uint32_t mode = 0600);
 // The whole file, refused with kLimit above `limit_bytes`.
 Result<std::string> read_file(const std::string& path, size_t limit_bytes);
@@ -54,7 +55,13 @@ Status write_file_atomic(const std::string& path, std::string_view data, uint32_
 Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode = 0600, bool durable = true);
 // fsync of a file or a folder; best effort.
 void sync_path(const std::string& path);
-// mkdir -p. Folders that are made get `mode`.
+// A folder of a group: setgid, its group may write it and others may not. What is made in it is for the group too.
+bool is_shared_folder(const std::string& folder);
+// What was just made at `path`: where its folder is shared the group gets the owner's rights, whatever the umask is, a
+// folder is shared too, and others get at most what they have of the folder above. Elsewhere, and where that fails,
+// nothing is changed.
+void share_with_group(const std::string& path);
+// mkdir -p. Folders that are made get `mode`, and one for the group is as share_with_group() says.
 Status make_dirs(const std::string& path, uint32_t mode = 0777);
 // Names, sorted, without "." and "..". All of them or an error: never the first ones of a listing that breaks off.
 Result<std::vector<std::string>> list_dir(const std::string& path);

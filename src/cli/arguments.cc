@@ -32,6 +32,19 @@ void add_run(CLI::App* command, std::string& run) {
   command->add_option("RUN", run, "project/id, an id that is unique, or a uid")->required();
 }
 
+void add_init(CLI::App& app, InitOptions& options) {
+  CLI::App* init = app.add_subcommand("init", "Make the store, which the first run does too; let a group write it");
+  CLI::Option* shared = init->add_flag("--shared", options.shared, "A group reads and writes it, whatever the umask is");
+  init->add_option("--group", options.group, "Which group; default that of the store's folder")
+      ->type_name("GROUP")
+      ->needs(shared)
+      ->check(names("a group"));
+  init->add_flag("--json", options.json, "Print a JSON document");
+  init->footer(
+      "Examples:\n  tracker init --shared --group vision --dir /srv/team/runs\n"
+      "  tracker init --shared   # the store that is there, for the group of its folder");
+}
+
 void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
   CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
   ls->add_option("--project", options.project, "Only runs of this project")->check(names("a project"));
@@ -291,6 +304,7 @@ void add_version(CLI::App& app, bool& json) {
 }  // namespace
 
 void add_commands(CLI::App& app, CommandLine& line) {
+  add_init(app, line.init);
   add_ls(app, line.ls, line.limit, line.offset);
   add_show(app, line.show, line.plots);
   add_tail(app, line.tail, line.rows);

@@ -14,6 +14,7 @@ namespace tracker::internal {
 
 struct CommandLine {
   GlobalOptions global;
+  InitOptions init;
   LsOptions ls;
   ShowOptions show;
   TailOptions tail;

@@ -58,6 +58,12 @@ struct ExportCommandOptions {
   bool json = false;
 };
 
+struct InitOptions {
+  bool shared = false;
+  std::string group;  // empty: that of the store's folder
+  bool json = false;
+};
+
 struct TailOptions {
   std::string run;
   std::vector<std::string> metrics;  // empty: all
@@ -132,6 +138,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
+int run_init(Console& console, const GlobalOptions& global, const InitOptions& options);
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
 int run_login(Console& console, const std::string& host);

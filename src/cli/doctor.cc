@@ -29,6 +29,7 @@
 #include "storage/frames/frames_format.h"
 #include "storage/store/close_names.h"
 #include "storage/store/run_folder.h"
+#include "storage/store/share_store.h"
 #include "storage/writer/store_files.h"
 #include "tracker/version.h"
 
@@ -94,13 +95,34 @@ std::string existing(std::string path) {
   return path;
 }
 
+// Who may write the store, and what helps where this user may not, or where the group may write a part of it alone.
+void examine_rights(const std::string& path, const std::string& there, DoctorSection* section, DoctorReport* out) {
+  const std::string runs = join_path(path, kRunsFolder);
+  const bool is_shared = is_shared_folder(there);
+  add_fact(section, "shared", is_shared, is_shared ? "yes: its group reads and writes it" : "no: as its modes say");
+  const bool top = ::access(there.c_str(), W_OK | X_OK) == 0;
+  const bool writable = top && (!path_exists(runs) || ::access(runs.c_str(), W_OK | X_OK) == 0);
+  add_fact(section, "writable", writable, writable ? "yes" : "no");
+  const std::string& closed = top ? runs : there;
+  if (!writable)
+    out->advice.push_back({Code::kOk, fmt::format("{} cannot be written by this user", closed),
+                           there == path ? way_into(path) + "; or choose another store with TRACKER_DIR"
+                                         : "choose another store with TRACKER_DIR"});
+  else if (is_shared && is_directory(runs) && !is_shared_folder(runs))
+    out->advice.push_back(
+        {Code::kOk, fmt::format("{} is its group's, and {} in it is not", path, runs), way_into(path)});
+}
+
 StoreFilesChoice examine_store(const std::string& given, const std::string& path, DoctorReport* out) {
   DoctorSection section{"Store", {}};
   add_fact(&section, "path", path);
   add_fact(&section, "from", origin_of(given, path));
   const auto store = Store::open(path);
   const bool other = !store.ok() && path_exists(path) && !is_directory(path);
-  add_fact(&section, "exists", store.ok(), store.ok() ? "yes" : other ? "no, what is there is no folder" : "no");
+  const bool forbidden = !store.ok() && store.status().hint() == way_into(path);
+  add_fact(&section, "exists", store.ok() || forbidden, store.ok()  ? "yes"
+                                                : forbidden ? "yes, and this user may not read it"
+                                                : other     ? "no, what is there is no folder" : "no");
   if (store.ok()) {
     add_fact(&section, "id", store->id().hex());
     const uint64_t runs = count_runs(path);
@@ -112,6 +134,8 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
     out->advice.push_back(
         has_runs ? DoctorAdvice{Code::kOk, store.status().message(), store.status().hint()}
                  : DoctorAdvice{Code::kOk, fmt::format("there is no store at {}", path), "the first run makes it"});
+  } else if (forbidden) {
+    out->advice.push_back({Code::kIo, store.status().message(), store.status().hint()});
   } else {
     out->advice.push_back({store.status().code() == Code::kVersion ? Code::kVersion : Code::kCorrupt,
                            store.status().message(), "`tracker verify` says more"});
@@ -120,11 +144,7 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
   const StoreFilesChoice files = choose_store_files(there, store_files_option(), false);
   add_fact(&section, "file_system", files.file_system);
   examine_space(there, &section, out);
-  const bool writable = !other && ::access(there.c_str(), W_OK) == 0;
-  add_fact(&section, "writable", writable, writable ? "yes" : "no");
-  if (!writable)
-    out->advice.push_back({Code::kOk, fmt::format("{} cannot be written by this user", there),
-                           "runs can be read; to record, choose another store with TRACKER_DIR"});
+  examine_rights(path, there, &section, out);
   add_fact(&section, "files", store_files_name(files.kind),
            files.kind == StoreFiles::kFrames ? ".frames files, a database at a run's end" : "a database a writer");
   if (!files.why.empty()) add_fact(&section, "files_why", files.why);

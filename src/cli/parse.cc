@@ -68,6 +68,7 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
     return kExitUsage;
   }
   const std::string& name = commands.front()->get_name();
+  if (name == "init") return run_init(console, line.global, line.init);
   if (name == "ls") return run_ls(console, line.global, line.ls);
   if (name == "show") return run_show(console, line.global, line.show);
   if (name == "tail") return run_tail(console, line.global, line.tail);

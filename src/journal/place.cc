@@ -132,10 +132,16 @@ JournalPlace choose_place(const std::string& wanted, const std::string& store_pa
   return place;
 }
 
-std::string store_journal_root(const std::string& store_path) { return join_path(store_path, "journal"); }
+std::string store_journal_root(const std::string& store_path) {
+  std::string own = join_path(store_path, "journal");
+  return is_shared_folder(store_path) ? fmt::format("{}-{}", own, static_cast<unsigned>(::geteuid())) : own;
+}
 
 std::vector<std::string> journal_roots(const std::string& store_path) {
-  return {user_folder(shm_parent()), store_journal_root(store_path), user_folder(kNodeDisk)};
+  std::vector<std::string> out{user_folder(shm_parent()), store_journal_root(store_path), user_folder(kNodeDisk)};
+  // Of before it was shared.
+  if (std::string first = join_path(store_path, "journal"); first != out[1]) out.push_back(std::move(first));
+  return out;
 }
 
 }  // namespace tracker::internal

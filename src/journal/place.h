@@ -37,7 +37,7 @@ struct JournalPlace {
 // `make` false: says what would be chosen and makes no folder.
 JournalPlace choose_place(const std::string& wanted, const std::string& store_path, bool make = true);
 
-// Where journals lie that are on the disk of their store.
+// Where journals of this user lie that are on the disk of their store: each of a shared store has a folder of its own.
 std::string store_journal_root(const std::string& store_path);
 
 // Every root where journals of this user may lie, for recovery of the store at `store_path`.

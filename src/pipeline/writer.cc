@@ -15,6 +15,7 @@
 #include "storage/database/writer_parts.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
+#include "storage/store/share_store.h"
 
 namespace tracker::internal {
 namespace {
@@ -336,14 +337,16 @@ bool Writer::close_database() {
 }
 
 void Writer::note_failure(const Status& status) {
+  const Status way = with_way_into(status, target_.store_path);
   bool first = false;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     first = !degraded_;
     degraded_ = true;
     if (first) degraded_since_ = Clock::now();
-    last_error_ = status.to_string();
+    last_error_ = way.to_string();
     is_newer_ = status.code() == Code::kVersion;
+    is_forbidden_ = way.code() == Code::kIo && way.hint() == way_into(target_.store_path);
   }
   if (first && status.code() == Code::kVersion)
     say_once_.say(
@@ -355,7 +358,7 @@ void Writer::note_failure(const Status& status) {
     say_once_.say(
         "store",
         fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
-                    status.to_string()));
+                    way.to_string()));
 }
 
 void Writer::note_success() {
@@ -479,6 +482,9 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
                     ? "the journal is in private memory: what is not stored when the process ends is lost"
                 : !last_error_.empty() && is_newer_
                     ? "what was accepted waits in the journal; the next run or command of a newer tracker stores it"
+                : !last_error_.empty() && is_forbidden_
+                    ? "what was accepted is safe in your journal: your next run or command stores it, once you may "
+                      "write there; no other user's can"
                     : "what was accepted is safe in the journal; the next run or command stores it");
 }
 

@@ -303,6 +303,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Status finish_status_;
   std::string last_error_;
   bool is_newer_ = false;  // it is that the store is of a newer version
+  bool is_forbidden_ = false;  // this user may not write there
   bool degraded_ = false;
   Clock::time_point degraded_since_;
   uint64_t points_stored_ = 0, texts_stored_ = 0, bytes_stored_ = 0;

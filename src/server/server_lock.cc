@@ -30,7 +30,8 @@ std::string holder(const Fd& fd) {
 }  // namespace
 
 Result<Fd> lock_for_server(const Store& store) {
-  auto fd = open_file(join_path(store.path(), kServerLockFile), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  auto fd = open_file(join_path(store.path(), kServerLockFile), O_RDWR | O_CREAT | O_NOFOLLOW,
+                      is_shared_folder(store.path()) ? 0660 : 0600);
   if (!fd.ok()) return fd;
   const auto taken = try_lock(*fd, F_WRLCK);
   if (!taken.ok()) return taken.status();

@@ -32,8 +32,9 @@ uint64_t default_room(const std::string& path) {
 
 // A folder below the run's own, which is never made here: where somebody has removed it the writer makes it anew.
 Status make_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return {};
-  return Status::from_errno(errno, "cannot make the folder", path);
+  if (::mkdir(path.c_str(), 0777) == 0) share_with_group(path);
+  else if (errno != EEXIST) return Status::from_errno(errno, "cannot make the folder", path);
+  return {};
 }
 
 Status too_large(uint64_t bytes) {

@@ -130,6 +130,9 @@ Status Catalog::open_in_store() {
   // SQLite would wait for the other end of a pipe.
   if (const FileKind kind = file_kind(path); kind == FileKind::kLink || kind == FileKind::kOther)
     return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
+  // SQLite would make it by the umask, and its -wal and -shm like it. By a name of its own: to close a file of SQLite's
+  // would drop its locks.
+  if (is_shared_folder(store_.path()) && !path_exists(path)) (void)create_file_exclusive(path, "", 0666, false);
   auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();
   auto fresh = is_new(*db);

@@ -50,14 +50,16 @@ struct Trash {
 
 Result<Trash> open_trash(const Store& store, int store_fd) {
   const std::string path = join_path(store.path(), kTrashFolder);
-  if (::mkdirat(store_fd, kTrashFolder, 0700) != 0 && errno != EEXIST)
-    return Status::from_errno(errno, "cannot create", path);
+  const uint32_t shared = is_shared_folder(store.path()) ? 070 : 0;
+  if (::mkdirat(store_fd, kTrashFolder, 0700 | shared) == 0) share_with_group(path);
+  else if (errno != EEXIST) return Status::from_errno(errno, "cannot create", path);
   auto folder = open_folder_at(store_fd, kTrashFolder, path);
   if (!folder.ok()) return folder.status();
   Trash out;
   out.folder = std::move(*folder);
   out.lock =
       Fd(above_standard(::openat(out.folder.get(), kTrashLockFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)));
+  if (out.lock && shared != 0) (void)::fchmod(out.lock.get(), 0600 | S_IRGRP | S_IWGRP);
   if (!out.lock) return Status::from_errno(errno, "cannot open the lock of", path);
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -217,7 +219,8 @@ bool put_back(const Store& store, int store_fd, const Trash& trash, const std::s
   const std::string project = folder_name(run.project), name = folder_name(run.id);
   auto runs = open_folder_at(store_fd, kRunsFolder, kRunsFolder);
   if (!runs.ok()) return false;
-  (void)::mkdirat(runs->get(), project.c_str(), 0777);
+  if (::mkdirat(runs->get(), project.c_str(), 0777) == 0)
+    share_with_group(join_path(join_path(store.path(), kRunsFolder), project));
   auto folder = open_folder_at(runs->get(), project, join_path(store.path(), project));
   if (!folder.ok()) return false;
   const auto move_to = [&](const std::string& to) {

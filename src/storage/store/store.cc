@@ -13,6 +13,7 @@
 #include "model/key.h"
 #include "storage/store/close_names.h"
 #include "storage/store/run_folder.h"
+#include "storage/store/share_store.h"
 #include "storage/store/store_identity.h"
 #include "storage/writer/writer_reader.h"
 
@@ -25,9 +26,10 @@ constexpr int kLabelTriesMax = 100'000;
 Status make_store_folder(const std::string& path) {
   if (is_directory(path)) return {};
   const std::string name = last_name(path);
-  TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path)));
+  const std::string above = parent_path(path);
+  TRACKER_RETURN_IF_ERROR(make_dirs(above));
   // The default one may stand in a home or project folder that others can read.
-  return make_dirs(path, name == kDefaultFolder ? 0700 : 0777);
+  return make_dirs(path, name != kDefaultFolder ? 0777 : is_shared_folder(above) ? 0770 : 0700);
 }
 
 std::string without_trailing_slashes(std::string path) {
@@ -90,7 +92,8 @@ Result<Store> Store::open(const std::string& path) {
     store.id_ = *id;
     return store;
   }
-  if (id.status().code() != Code::kCorrupt && id.status().code() != Code::kLimit) return id.status();
+  if (id.status().code() != Code::kCorrupt && id.status().code() != Code::kLimit)
+    return with_way_into(id.status(), store.path_);
   const auto found = identity_of_runs(store.path_);
   if (!found.ok()) {
     const bool none = found.status().code() == Code::kNotFound;
@@ -121,7 +124,7 @@ Result<Store> Store::open_or_create(const std::string& path, Id128 id) {
   for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
                                    {kStoreFile, store_document(id.is_zero() ? Id128::random() : id)}}) {
     Status status = create_file_exclusive(join_path(absolute, name), text, 0666, false);
-    if (!status.ok() && status.code() != Code::kExists) return status;
+    if (!status.ok() && status.code() != Code::kExists) return with_way_into(status, absolute);
   }
   return open(absolute);
 }
@@ -226,11 +229,12 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<St
   std::vector<std::string> projects;
   if (!project.empty()) projects.push_back(folder_name(project));
   else if (auto names = list_dir(runs); names.ok()) projects = std::move(*names);
-  else if (damaged != nullptr && is_directory(runs)) damaged->push_back(names.status());
+  else if (damaged != nullptr && is_directory(runs)) damaged->push_back(with_way_into(names.status(), path_));
   for (const std::string& project_name : projects) {
     const std::string project_path = join_path(runs, project_name);
     auto names = list_dir(project_path);
-    if (!names.ok() && damaged != nullptr && is_directory(project_path)) damaged->push_back(names.status());
+    if (!names.ok() && damaged != nullptr && is_directory(project_path))
+      damaged->push_back(with_way_into(names.status(), path_));
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
       const std::string path = join_path(project_path, name);

@@ -49,7 +49,8 @@ class Store {
   // deleted: open() and open_or_create() then say so (kInvalid).
   static std::string resolve(std::string_view dir);
 
-  // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json,
+  // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask; in a shared folder, and
+  // below one, what share_with_group() of base/fs.h says), store.json,
   // .gitignore of "*". Safe against any number of processes doing the same. Where runs are there without a store.json
   // it gets the id that they say; a damaged one is kept under another name and made again with that id, and problem()
   // says so. kVersion when written by a newer version; kCorrupt as open(). `id`: of a store that is made here; zero:
