@@ -15,7 +15,7 @@ TEST_F(CommandLineTest, AnUnknownCommandNamesTheCommands) {
   EXPECT_EQ(
       err_,
       "tracker: unknown command \"shwo\"; did you mean show? "
-      "(commands: ls, show, tail, stop, login, sync, export, import, verify, gc, rm, artifact, doctor, server, ui, "
+      "(commands: init, ls, show, tail, stop, login, sync, export, import, verify, gc, rm, artifact, doctor, server, ui, "
       "version)\n");
 }
 
