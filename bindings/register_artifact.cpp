@@ -392,8 +392,7 @@ void register_artifact(py::module_& module) {
       .def("download", &download, py::arg("root"), py::arg("prefix"), py::arg("path"))
       .def("verify", &verify, py::arg("deep"))
       .def("edges", &edges_of_version, py::arg("outputs"));
-  module.def(
-      "make_store_folder", [](const std::string& path) { check(internal::make_dirs(path)); }, py::arg("path"));
+  module.def("make_store_folder", [](const std::string& path) { check(internal::make_dirs(path)); }, py::arg("path"));
   module.def("log_artifact", &log_artifact, py::arg("run"), py::arg("draft"), py::arg("aliases"), py::arg("tags"),
              py::arg("ttl_s"), py::arg("is_input"), py::arg("use_as"), py::arg("staging"), py::arg("held"));
   module.def("use_artifact", &use_artifact, py::arg("run"), py::arg("name"), py::arg("use_as"));

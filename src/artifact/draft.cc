@@ -78,7 +78,7 @@ Status ArtifactDraft::add_file(const std::string& file, std::string_view path, H
     return Status(Code::kLimit, fmt::format("{} files were added one by one", kDraftFilesMax), "add their folder");
   Single single;
   single.source = std::move(*found);
-  if (holding_ != nullptr) single.held = holding_->hold("", &single.source, by);
+  if (holding_ != nullptr) single.held = holding_->hold("", single.source, by);
   singles_.emplace(std::move(at), std::move(single));
   return {};
 }
@@ -132,20 +132,16 @@ void ArtifactDraft::hold_folder(Folder* folder, HoldBy by) {
     if (!stamp.ok() || !holding_->is_stored(*stamp)) bytes += at.file().bytes;
   }
   if (by == HoldBy::kAuto && !holding_->has_room(0, bytes)) by = HoldBy::kOpen;
-  FileList files;
-  for (FileList::Cursor at(folder->files); !at.done(); at.next()) {
-    ListedFile file = at.file();
-    if (auto held = holding_->hold(folder->source, &file, by)) folder->held.emplace(file.path, std::move(held));
-    files.add(file);
-  }
-  folder->files = std::move(files);
+  for (FileList::Cursor at(folder->files); !at.done(); at.next())
+    if (auto held = holding_->hold(folder->source, at.file(), by))
+      folder->held.emplace(at.file().path, std::move(held));
 }
 
 void ArtifactDraft::hold(std::shared_ptr<HeldFiles> files) {
   if (holding_ != nullptr) return;
   holding_ = std::move(files);
   for (auto& [path, single] : singles_)
-    if (single.entry.kind == EntryKind::kFile) single.held = holding_->hold("", &single.source, HoldBy::kAuto);
+    if (single.entry.kind == EntryKind::kFile) single.held = holding_->hold("", single.source, HoldBy::kAuto);
   for (Folder& folder : folders_) hold_folder(&folder, HoldBy::kAuto);
 }
 

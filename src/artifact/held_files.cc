@@ -145,17 +145,16 @@ bool HeldFiles::copy(const OpenedFile& source, bool may_read, HeldFile* out) {
   return true;
 }
 
-std::shared_ptr<HeldFile> HeldFiles::hold(const std::string& folder, ListedFile* file, HoldBy by) {
+std::shared_ptr<HeldFile> HeldFiles::hold(const std::string& folder, const ListedFile& file, HoldBy by) {
   if (files_ >= kHeldFilesMax) return nullptr;
-  auto source = open_source(folder, file->path);
+  auto source = open_source(folder, file.path);
   if (!source.ok()) return nullptr;  // named where it is read
+  if (source->stamp.bytes != file.bytes || source->stamp.mtime_ns != file.mtime_ns) return nullptr;
   if (cache_ == nullptr && !store_path_.empty()) cache_ = std::make_unique<DigestCache>(store_path_);
   ++files_;
-  file->bytes = source->stamp.bytes;
-  file->mtime_ns = source->stamp.mtime_ns;
   auto out = std::make_shared<HeldFile>();
   if ((out->known = known(source->stamp))) return out;
-  const bool fits = by == HoldBy::kCopy || (may_copy_ && has_room(0, file->bytes));
+  const bool fits = by == HoldBy::kCopy || (may_copy_ && has_room(0, file.bytes));
   // Who writes it has not finished: the thread reads such a file twice.
   const bool copies = by != HoldBy::kOpen && !store_path_.empty() && !is_open_for_writing(source->fd);
   if (copies && copy(*source, fits, out.get())) return out;

@@ -54,8 +54,9 @@ class HeldFiles {
   HeldFiles& operator=(const HeldFiles&) = delete;
   ~HeldFiles();
 
-  // The file below `folder` ("": its path stands alone), which becomes what it is now. nullptr: it is not held.
-  std::shared_ptr<HeldFile> hold(const std::string& folder, ListedFile* file, HoldBy by);
+  // The file below `folder` ("": its path stands alone). nullptr: it is not held, which is so too where it is no longer
+  // as it was listed.
+  std::shared_ptr<HeldFile> hold(const std::string& folder, const ListedFile& file, HoldBy by);
   // Whether so many more files, of so many bytes that no blob has, would be copied by kAuto.
   bool has_room(uint64_t files, uint64_t bytes) const;
   bool is_stored(const SourceStamp& stamp) const { return known(stamp).has_value(); }

@@ -200,12 +200,12 @@ Value refused_event(const RefusedArtifact& artifact) {
   }
   value.emplace_back("refused", std::move(reason));
   if (artifact.number > 0) value.emplace_back("logged_as", artifact.number);
-  if (!artifact.aliases.empty()) 
+  if (!artifact.aliases.empty())
     value.emplace_back("aliases", Value::List(artifact.aliases.begin(), artifact.aliases.end()));
-  return Value::Map{{"key", fmt::format("refused {} {}/{}{}{}", use_name(artifact.use), artifact.project, artifact.name,
-                                        part_of(artifact),
-                                        artifact.number > 0 ? fmt::format(" #{}", artifact.number) : "")},
-                    {"value", Value(std::move(value))}};
+  return Value::Map{
+      {"key", fmt::format("refused {} {}/{}{}{}", use_name(artifact.use), artifact.project, artifact.name,
+                          part_of(artifact), artifact.number > 0 ? fmt::format(" #{}", artifact.number) : "")},
+      {"value", Value(std::move(value))}};
 }
 
 namespace {

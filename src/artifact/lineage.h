@@ -55,7 +55,7 @@ struct RefusedArtifact {
   std::string project, name, type, use_as;
   std::string reason;  // one line, at most kRefusalBytesMax
   int64_t time_us = 0;
-  int64_t number = 0;  // the how manyeth of its name that the process logged, from 1; 0: not known
+  int64_t number = 0;                // the how manyeth of its name that the process logged, from 1; 0: not known
   std::vector<std::string> aliases;  // that it was to have
 };
 

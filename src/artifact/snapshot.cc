@@ -41,8 +41,9 @@ Status changed_status(const std::string& path, bool since_named) {
 
 }  // namespace
 
-// Only where nobody has, the kernel gives a lease for reading, which is given back at once. Who opens the file for writing in between waits for that moment, and we are sent a signal: not SIGIO, which
-// would end the process, but one that is ignored unless a program wants it, and to this thread, which blocks it.
+// Only where nobody has, the kernel gives a lease for reading, which is given back at once. Who opens the file for
+// writing in between waits for that moment, and we are sent a signal: not SIGIO, which would end the process, but one
+// that is ignored unless a program wants it, and to this thread, which blocks it.
 bool is_open_for_writing(const Fd& file) {
   const f_owner_ex owner{F_OWNER_TID, ::gettid()};
   if (::fcntl(file.get(), F_SETOWN_EX, &owner) != 0 || ::fcntl(file.get(), F_SETSIG, SIGURG) != 0) return false;

@@ -137,9 +137,8 @@ std::string artifacts_section(const Console& console, const Store& store, const 
                            visible(name_here(edge, &numbers)), visible(edge.type),
                            edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
   for (const RefusedArtifact& each : refused)
-    out +=
-        fmt::format("  artifact {}/{}{} refused: {}\n", visible(each.project), visible(each.name),
-                    each.number > 0 ? fmt::format(", logged as number {},", each.number) : "", visible(each.reason));
+    out += fmt::format("  artifact {}/{}{} refused: {}\n", visible(each.project), visible(each.name),
+                       each.number > 0 ? fmt::format(", logged as number {},", each.number) : "", visible(each.reason));
   return out;
 }
 

@@ -19,7 +19,6 @@ import conditions
 import pytest
 import tracker
 
-
 ANNA, BEN, GROUP = 2001, 2002, 4321
 RECORD = """
 import os, sys, tracker
@@ -37,7 +36,7 @@ class Team:
     """A folder of the group, and its users."""
 
     def __init__(self, base: Path, package: Path) -> None:
-        self.base, self.package = base, package
+        self.base, self.package, self.files = base, package, "auto"
         self.store = base / "team" / "store"
         (base / "team").mkdir()
         for user in (ANNA, BEN):
@@ -61,6 +60,7 @@ class Team:
                 "HOME": str(home),
                 "TRACKER_DIR": str(self.store),
                 "TRACKER_CAPTURE": "none",
+                "TRACKER_STORE_FILES": self.files,
                 "PYTHONPATH": str(self.package),
                 "PYTHONDONTWRITEBYTECODE": "1",
             },
@@ -119,9 +119,10 @@ def is_shared(team: Team) -> bool:
     return True
 
 
-@pytest.mark.parametrize("umask", ["022", "077"])
-def test_two_users_record_and_list_in_a_setgid_folder_of_their_group(team: Team, umask: str) -> None:
+@pytest.mark.parametrize(("umask", "files"), [("022", "auto"), ("077", "auto"), ("077", "frames")])
+def test_two_users_record_and_list_in_a_setgid_folder_of_their_group(team: Team, umask: str, files: str) -> None:
     team.share_folder()
+    team.files = files  # "frames" as on a network file system
     for user, name in ((ANNA, "annas"), (BEN, "bens"), (ANNA, "annas-second")):
         done = team.record(user, name, umask)
         assert done.returncode == 0 and done.stderr == "", done.stderr

@@ -180,8 +180,16 @@ LineageEdge RunArtifacts::edge_of(const LoggedArtifact& artifact) const {
 
 void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
   const std::string& written = artifact->options_.staging;  // by new_file()
-  RefusedArtifact refused{artifact->options_.use, target_.run, artifact->project, artifact->name, artifact->type,
-                          artifact->options_.use_as, status.to_string(), 0, 0, artifact->options_.aliases};
+  RefusedArtifact refused{artifact->options_.use,
+                          target_.run,
+                          artifact->project,
+                          artifact->name,
+                          artifact->type,
+                          artifact->options_.use_as,
+                          status.to_string(),
+                          0,
+                          0,
+                          artifact->options_.aliases};
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (refusals_++ < kRefusalsKeptMax) refused.number = artifact->number;
