@@ -154,9 +154,10 @@ std::shared_ptr<HeldFile> HeldFiles::hold(const std::string& folder, const Liste
   ++files_;
   auto out = std::make_shared<HeldFile>();
   if ((out->known = known(source->stamp))) return out;
-  const bool fits = by == HoldBy::kCopy || (may_copy_ && has_room(0, file.bytes));
+  const bool fits = by == HoldBy::kCopy || has_room(0, file.bytes);
   // Who writes it has not finished: the thread reads such a file twice.
-  const bool copies = by != HoldBy::kOpen && !store_path_.empty() && !is_open_for_writing(source->fd);
+  const bool wanted = by == HoldBy::kCopy || (by == HoldBy::kAuto && may_copy_);
+  const bool copies = wanted && !store_path_.empty() && !is_open_for_writing(source->fd);
   if (copies && copy(*source, fits, out.get())) return out;
   if (++g_open > kHeldOpenMax) {
     --g_open;

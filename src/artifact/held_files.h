@@ -47,7 +47,8 @@ struct HeldFile {
 
 class HeldFiles {
  public:
-  // `store_path` "": there is no store yet, and files are only held open. may_copy false: kAuto copies nothing.
+  // `store_path` "": there is no store yet, and files are only held open. may_copy false: kAuto copies and clones
+  // nothing.
   explicit HeldFiles(std::string store_path, bool may_copy = true)
       : store_path_(std::move(store_path)), may_copy_(may_copy) {}
   HeldFiles(const HeldFiles&) = delete;

@@ -134,7 +134,8 @@ def is_the_same(output: list[str], shown: list[str]) -> None:
 
 def says_whose(output: list[str], shown: list[str]) -> None:
     form = r"the store .*: the group \S+ reads and writes it"
-    assert all(re.fullmatch(form, line) for line in (*output, *shown)) and len(output) == len(shown) == 1
+    assert all(re.fullmatch(form, line) for line in (*output, *shown))
+    assert len(output) == len(shown) == 1
 
 
 def says_what_went(output: list[str], shown: list[str]) -> None:

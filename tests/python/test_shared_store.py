@@ -125,7 +125,7 @@ def test_two_users_record_and_list_in_a_setgid_folder_of_their_group(team: Team,
     team.files = files  # "frames" as on a network file system
     for user, name in ((ANNA, "annas"), (BEN, "bens"), (ANNA, "annas-second")):
         done = team.record(user, name, umask)
-        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert (done.returncode, done.stderr) == (0, "")
     for user in (ANNA, BEN):
         assert runs_seen_by(team, user) == {"annas", "bens", "annas-second"}
         verified = team.command(user, "verify", "--deep")
@@ -138,10 +138,12 @@ def test_two_users_record_and_list_in_a_setgid_folder_of_their_group(team: Team,
 def test_a_store_of_init_shared_is_the_groups_in_any_folder_and_another_store_stays_private(team: Team) -> None:
     os.chown(team.base / "team", ANNA, ANNA)
     made = team.command(ANNA, "init", "--shared", "--group", str(GROUP))
-    assert made.returncode == 0 and "reads and writes it" in made.stdout, made.stderr
+    assert made.returncode == 0, made.stderr
+    assert "reads and writes it" in made.stdout
     for user, name in ((ANNA, "annas"), (BEN, "bens")):
         assert team.record(user, name).stderr == ""
-    assert runs_seen_by(team, BEN) == {"annas", "bens"} and is_shared(team)
+    assert runs_seen_by(team, BEN) == {"annas", "bens"}
+    assert is_shared(team)
     private = team.run(
         ANNA, "-c", "import tracker; tracker.init(project='p', dir='own/.tracker', quiet=True).finish()", umask="022"
     )
@@ -155,12 +157,15 @@ def test_a_private_store_is_shared_by_its_owners_command_which_the_other_user_is
     assert team.record(ANNA, "annas").returncode == 0
     help_text = f"tracker init --shared --group GROUP --dir {team.store}"
     listed = team.command(BEN, "ls")
-    assert listed.returncode == 1 and help_text in listed.stderr
+    assert listed.returncode == 1
+    assert help_text in listed.stderr
     code = "import tracker; run = tracker.init(project='p', id='bens'); run.log({'loss': 1.0}); run.finish(2)"
     recorded = team.run(BEN, "-c", code)
-    assert help_text in recorded.stderr and "the next run or command stores it" not in recorded.stderr
+    assert help_text in recorded.stderr
+    assert "the next run or command stores it" not in recorded.stderr
     doctor = json.loads(team.command(BEN, "doctor", "--json").stdout)
-    assert doctor["store"]["writable"] is False and doctor["store"]["shared"] is False
+    assert doctor["store"]["writable"] is False
+    assert doctor["store"]["shared"] is False
     assert any(help_text in advice["to_do"] for advice in doctor["advice"])
     assert team.command(BEN, "init", "--shared").returncode == 1  # it is not his
     shared = team.command(ANNA, *help_text.replace("GROUP", str(GROUP)).split()[1:])
@@ -170,7 +175,8 @@ def test_a_private_store_is_shared_by_its_owners_command_which_the_other_user_is
     # What Ben logged while he was locked out waited in his journal: a command of his has stored it.
     assert runs_seen_by(team, BEN) == {"annas", "bens", "bens-second"}
     doctor = json.loads(team.command(BEN, "doctor", "--json").stdout)
-    assert doctor["store"]["writable"] is True and doctor["store"]["shared"] is True
+    assert doctor["store"]["writable"] is True
+    assert doctor["store"]["shared"] is True
 
 
 def test_a_crashed_run_of_another_user_says_that_only_that_users_command_stores_what_waits(team: Team) -> None:
@@ -214,7 +220,8 @@ def test_a_group_that_is_not_there_or_not_the_users_is_refused_and_changes_nothi
     (team.base / "team").chmod(0o777)
     for group, words in (("no-such-group", "there is no group"), ("4322", "you are not in the group")):
         done = team.command(ANNA, "init", "--shared", "--group", group)
-        assert done.returncode != 0 and words in done.stderr
+        assert done.returncode != 0
+        assert words in done.stderr
     assert not team.store.exists()
     done = team.command(ANNA, "init", "--group", str(GROUP))
     assert done.returncode == 2
