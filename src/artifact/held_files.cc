@@ -6,8 +6,10 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <vector>
@@ -15,7 +17,6 @@
 #include "artifact/artifact_store.h"
 #include "artifact/blob_store.h"
 #include "artifact/snapshot.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/ids.h"
 
@@ -43,6 +44,14 @@ Result<SourceStamp> stamp_of(int fd) {
   struct stat st{};
   if (::fstat(fd, &st) != 0) return Status::from_errno(errno, "cannot read a held file");
   return SourceStamp::of(st);
+}
+
+// As artifacts do.
+bool leaves_room(const std::string& folder, uint64_t bytes) {
+  struct statvfs st{};
+  if (::statvfs(folder.c_str(), &st) != 0) return true;
+  const uint64_t free = uint64_t{st.f_bavail} * st.f_frsize, size = uint64_t{st.f_blocks} * st.f_frsize;
+  return free >= bytes && free - bytes >= std::min(kArtifactFreeBytesMin, size / kArtifactFreeShare);
 }
 
 bool copy_bytes(int from, int to, uint64_t bytes) {
@@ -123,12 +132,8 @@ bool HeldFiles::copy(const OpenedFile& source, bool may_read, HeldFile* out) {
   auto target = open_file(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!target.ok()) return false;
   const uint64_t bytes = source.stamp.bytes;
-  const auto has_disk = [&] {
-    const auto free = free_bytes(folder_);
-    return !free || (*free > bytes && *free - bytes >= kArtifactFreeBytesMin);
-  };
   bool whole = bytes > 0 && ::ioctl(target->get(), FICLONE, source.fd.get()) == 0;
-  if (!whole && may_read && has_disk()) {
+  if (!whole && may_read && leaves_room(folder_, bytes)) {
     whole = copy_bytes(source.fd.get(), target->get(), bytes);
     if (whole) copied_bytes_ += bytes;
   }
@@ -140,8 +145,6 @@ bool HeldFiles::copy(const OpenedFile& source, bool may_read, HeldFile* out) {
   }
   out->copy = path;
   out->staging = staging_;
-  const int64_t age_ns = realtime_ns() - std::max(source.stamp.mtime_ns, source.stamp.ctime_ns);
-  if (age_ns >= std::chrono::nanoseconds(kDirtyAge).count()) out->old = source.stamp;
   return true;
 }
 

@@ -38,11 +38,10 @@ struct HeldFile {
   Result<OpenedFile> open() const;
   bool is_copy() const { return !copy.empty(); }
 
-  std::optional<Digest> known;     // the store had a blob of it
-  std::string copy;                // in the staging folder
-  LastingFd file;                  // open
-  std::shared_ptr<void> staging;   // the folder goes with its last file
-  std::optional<SourceStamp> old;  // of a copied file that was old enough to be told by its stamp later
+  std::optional<Digest> known;    // the store had a blob of it
+  std::string copy;               // in the staging folder
+  LastingFd file;                 // open
+  std::shared_ptr<void> staging;  // the folder goes with its last file
 };
 
 class HeldFiles {

@@ -103,7 +103,6 @@ Result<Digest> Snapshooter::take_copy(const HeldFile& held, OpenedFile copy) {
     if (!digest.ok()) return digest;
   }
   TRACKER_RETURN_IF_ERROR(batch_->add(std::move(file), *digest, bytes, options_.cancel));
-  if (held.old) cache_->put(*held.old, *digest);
   ++files_read_;
   bytes_read_ += bytes;
   return digest;
@@ -113,7 +112,15 @@ Result<Digest> Snapshooter::take(const std::string& folder, const ListedFile& ex
   const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
   if (held != nullptr && held->known && blobs_.keep(*held->known, expected.bytes)) return *held->known;
   if (held != nullptr && held->is_copy())
-    if (auto copy = held->open(); copy.ok()) return take_copy(*held, std::move(*copy));
+    if (auto copy = held->open(); copy.ok()) {
+      auto digest = take_copy(*held, std::move(*copy));
+      // The copy does not tell what the file holds by now: one that is as it was is read once more, and then never.
+      const auto now = stamp_source(folder, expected.path);
+      if (!digest.ok() || !now.ok() || !is_as_listed(*now, expected)) return digest;
+      wait_for_tick(*now);
+      (void)missing(folder, expected);
+      return digest;
+    }
   if (held != nullptr && !held->file.is_ours()) held = nullptr;
   auto stamp = stamp_now(folder, expected.path, held);
   if (!stamp.ok()) return stamp.status();
