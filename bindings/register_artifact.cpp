@@ -209,7 +209,9 @@ py::list refused_by_folder(const internal::RunFolder& folder) {
   for (const internal::RefusedArtifact& each : refused)
     out.append(py::make_tuple(each.project + "/" + each.name, each.type,
                               each.use == ArtifactUse::kOutput ? "output" : "input", each.use_as, each.reason,
-                              static_cast<double>(each.time_us) / 1e6));
+                              static_cast<double>(each.time_us) / 1e6,
+                              each.number > 0 ? py::object(py::int_(each.number)) : py::object(py::none()),
+                              py::tuple(py::cast(each.aliases))));
   return out;
 }
 
@@ -290,6 +292,11 @@ py::object version_of(const LoggedArtifact& self, const std::string& store_path)
   return py::cast(StoredVersion{store_path, info, *version, {}, self.max_disk});
 }
 
+internal::HoldBy hold_by(std::optional<bool> copy) {
+  if (!copy) return internal::HoldBy::kAuto;
+  return *copy ? internal::HoldBy::kCopy : internal::HoldBy::kOpen;
+}
+
 void register_draft(py::module_& module) {
   py::class_<ArtifactDraft>(module, "ArtifactDraft", "An artifact in the making.")
       .def(py::init(
@@ -297,16 +304,23 @@ void register_draft(py::module_& module) {
            py::arg("name"), py::arg("type"))
       .def(
           "add_file",
-          [](ArtifactDraft& self, const std::string& file, const std::string& path) {
-            check(released([&] { return self.add_file(file, path); }));
+          [](ArtifactDraft& self, const std::string& file, const std::string& path, std::optional<bool> copy) {
+            check(released([&] { return self.add_file(file, path, hold_by(copy)); }));
           },
-          py::arg("file"), py::arg("path"))
+          py::arg("file"), py::arg("path"), py::arg("copy"))
       .def(
           "add_folder",
-          [](ArtifactDraft& self, const std::string& folder, const std::string& path) {
-            check(released([&] { return self.add_folder(folder, path); }));
+          [](ArtifactDraft& self, const std::string& folder, const std::string& path, std::optional<bool> copy) {
+            check(released([&] { return self.add_folder(folder, path, hold_by(copy)); }));
           },
-          py::arg("folder"), py::arg("path"))
+          py::arg("folder"), py::arg("path"), py::arg("copy"))
+      .def(
+          "hold",
+          [](ArtifactDraft& self, const std::string& store_path, bool may_copy) {
+            self.hold(std::make_shared<internal::HeldFiles>(store_path, may_copy));
+          },
+          py::arg("store_path"), py::arg("may_copy"))
+      .def("release_held", [](ArtifactDraft& self) { released([&] { self.release_held(); }); })
       .def(
           "add_reference",
           [](ArtifactDraft& self, const std::string& uri, const std::string& path, const std::string& checksum,
@@ -378,6 +392,7 @@ void register_artifact(py::module_& module) {
       .def("download", &download, py::arg("root"), py::arg("prefix"), py::arg("path"))
       .def("verify", &verify, py::arg("deep"))
       .def("edges", &edges_of_version, py::arg("outputs"));
+  module.def("make_store_folder", [](const std::string& path) { check(internal::make_dirs(path)); }, py::arg("path"));
   module.def("log_artifact", &log_artifact, py::arg("run"), py::arg("draft"), py::arg("aliases"), py::arg("tags"),
              py::arg("ttl_s"), py::arg("is_input"), py::arg("use_as"), py::arg("staging"), py::arg("held"));
   module.def("use_artifact", &use_artifact, py::arg("run"), py::arg("name"), py::arg("use_as"));

@@ -357,6 +357,7 @@ void register_run(py::module_& module) {
       .def_property_readonly("project", &Run::project)
       .def_property_readonly("dir", &Run::dir)
       .def_property_readonly("store_path", &Run::store_path)
+      .def_property_readonly("max_disk", &Run::max_disk)
       .def_property_readonly("mode", &Run::mode)
       .def_property_readonly("rank", &Run::rank)
       .def_property_readonly("world_size", &Run::world_size)

@@ -377,11 +377,12 @@ typedef struct trk_artifact_options {
 
 /*
  * Gives what the artifact holds now to a background thread, which stores it as a version of the run's project, and
- * returns. What is in the store already is not stored again. A file that changes meanwhile, a disk that refuses and a
- * queue that stays full (docs/limits.md) fail the artifact, never the run: counted in trk_status, said once on stderr,
- * answered by trk_artifact_wait. `options` may be NULL. Where nothing is recorded (disabled, gated, a forked child) it
- * does nothing and is TRK_OK.
- * Errors: TRK_INVALID, TRK_LIMIT: a bad alias or tag; strict: what was refused at once.
+ * returns. A file is cloned, copied (new ones of at most 64 MiB together) or held open in the call, so that its content
+ * is that of now (docs/artifacts.md). What is in the store already is not stored again. A file that is held open and
+ * written over, a disk that refuses and a queue that stays full (docs/limits.md) fail the artifact, never the run:
+ * counted in trk_status, said once on stderr, answered by trk_artifact_wait. `options` may be NULL. Where nothing is
+ * recorded (disabled, gated, a forked child) it does nothing and is TRK_OK. Errors: TRK_INVALID, TRK_LIMIT: a bad alias
+ * or tag; strict: what was refused at once.
  */
 TRK_API trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifact_options* options,
                                   trk_error* error) TRK_NOEXCEPT;

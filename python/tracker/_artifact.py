@@ -72,6 +72,12 @@ def _seconds(ttl: object) -> int | None:
     return max(1, int(ttl))
 
 
+def _copy(copy: object) -> bool | None:
+    if copy is not None and not isinstance(copy, bool):
+        raise TypeError(f"copy must be True, False or None, got {type(copy).__name__}")
+    return copy
+
+
 def _labels(what: str, value: object) -> list[str]:
     if isinstance(value, str):
         raise TypeError(f"{what} must be a list of str; did you mean [{value!r}]?")
@@ -91,9 +97,12 @@ def _remove_staging(folder: str, pid: int) -> None:
 class Artifact(Reading):
     """Files, folders and references that a run will log under a name: a model, a data set.
 
-    Adding looks at sizes and times and returns; the bytes are read after run.log_artifact(), on a thread of the run.
-    Until they are stored the files must stay as they are: where one changes the artifact is refused and the run goes
-    on. Threads: one at a time, but wait() and what a stored version answers.
+    A file has the content that it has when it is added: it is cloned in the call where the disk can, else copied as
+    long as the new files of the artifact have at most 64 MiB together, else held open and read on a thread of the run
+    after run.log_artifact(). One that is held open may be renamed or removed; where it is written over before it is
+    read, the artifact is refused and the run goes on. copy=True copies files of any size, copy=False none. Not held are
+    files beyond the first 1,000, a folder of more, and what is beyond 256 open files in the process: such a file must
+    stay in its place until it is stored. Threads: one at a time, but wait() and what a stored version answers.
     """
 
     def __init__(
@@ -121,20 +130,34 @@ class Artifact(Reading):
 
     # --- making it ------------------------------------------------------------------------------------------------
 
-    def add_file(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
+    def add_file(
+        self,
+        path: str | os.PathLike[str],
+        name: str | os.PathLike[str] | None = None,
+        *,
+        copy: bool | None = None,
+    ) -> None:
         """Adds a file, called `name` in the artifact (None: as it is called; "folder/" puts it there).
 
+        copy: whether its content is copied in this call; None: as the class says. A file that somebody has open for
+        writing is held open, and so is each where there is no store yet.
         NotFoundError, ValueError for a folder, a device, a pipe, a loop of links; StoreError where the name is taken.
         """
-        self._changing().add_file(_path("path", path), _name_in(name))
+        self._holding().add_file(_path("path", path), _name_in(name), _copy(copy))
 
-    def add_dir(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
+    def add_dir(
+        self,
+        path: str | os.PathLike[str],
+        name: str | os.PathLike[str] | None = None,
+        *,
+        copy: bool | None = None,
+    ) -> None:
         """Adds all files below a folder, at the top of the artifact or below `name`; all of them or none.
 
         Links within the folder count as what they lead to; one that leads out of it is a ValueError. A store below the
         folder is left out, which is said when the artifact is logged; for a folder that is a store it is a ValueError.
         """
-        self._changing().add_folder(_path("path", path), _name_in(name))
+        self._holding().add_folder(_path("path", path), _name_in(name), _copy(copy))
 
     def add_reference(
         self, uri: str, name: str | None = None, checksum: str | None = None, *, size: int | None = None
@@ -168,7 +191,7 @@ class Artifact(Reading):
             text = None if "b" in mode else encoding or "utf-8"
             with open(handle, mode.replace("x", "w"), encoding=text) as file:
                 yield file
-            draft.add_file(path, inside)
+            draft.add_file(path, inside, False)
         except BaseException as failure:
             if path is not None:
                 with contextlib.suppress(OSError):
@@ -192,20 +215,34 @@ class Artifact(Reading):
             raise ValueError(f"the artifact {self.name!r} was logged and does not change any more; make a new one")
         return self._draft
 
+    def _holding(self) -> _core.ArtifactDraft:
+        """The draft, which holds what is added; not where this process records nothing."""
+        draft = self._changing()
+        store = self._store()
+        if store is not None:
+            run = _current.current()
+            draft.hold(store, run is None or run._core.max_disk == 0)
+        return draft
+
+    def _store(self) -> str | None:
+        """Where it will be stored; "" where there is no store yet, None where nothing is recorded."""
+        run = _current.current()
+        if run is not None:
+            return run._core.store_path if run._core.recording and run._pid == os.getpid() else None
+        store = _core.Store.resolve("")
+        # Before init() no store is made: there may never be one, or it is to be another one.
+        return store if Path(store, "store.json").exists() else ""
+
     def _refused(self) -> bool:
         """It was logged and is not stored: it may be changed and logged again."""
         return self._logged is not None and self._logged.state == "failed"
 
     def _stage(self) -> str:
         if not self._staging:
-            run = _current.current()
-            store = run._core.store_path if run is not None else _core.Store.resolve("")
-            records = run is None or (run._core.recording and run._pid == os.getpid())
-            # Before init() no store is made: there may never be one, or it is to be another one.
-            there = records and (run is not None or Path(store, "store.json").exists())
-            folder = Path(store, STAGING) if there else None
+            store = self._store()
+            folder = Path(store, STAGING) if store else None
             if folder is not None:
-                folder.mkdir(parents=True, exist_ok=True)
+                _core.make_store_folder(str(folder))
             self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")
             if folder is not None:
                 self._held = _core.HeldName(str(folder), Path(self._staging).name)
@@ -320,14 +357,19 @@ def _type_of(run: Run, name: str) -> str | None:
         return None
 
 
-def _made_from(run: Run, path: str, name: str | None, type: str | None, otherwise: str | None) -> Artifact:
+def _made_from(
+    run: Run, path: str, name: str | None, type: str | None, otherwise: str | None, copy: bool | None
+) -> Artifact:
     folder = Path(path).is_dir()
     called = Path(path).absolute().name if name is None else name
     out = Artifact(called, type or _type_of(run, called) or otherwise or ("folder" if folder else "file"))
+    core = run._core
+    if core.recording and run._pid == os.getpid():
+        out._draft.hold(core.store_path, core.max_disk == 0)
     if folder:
-        out.add_dir(path)
+        out._draft.add_folder(path, "", copy)
     else:
-        out.add_file(path)
+        out._draft.add_file(path, "", copy)
     return out
 
 
@@ -341,15 +383,18 @@ def log(
     ttl: object,
     use_as: str | None = None,
     is_input: bool = False,
+    copy: bool | None = None,
 ) -> Artifact:
     labels, tag_list, ttl_s = _labels("aliases", aliases), _labels("tags", tags), _seconds(ttl)
     if isinstance(given, Artifact):
         if name is not None or type is not None:
             raise TypeError("an Artifact has its name and type; name= and type= are for a path")
+        if copy is not None:
+            raise TypeError("an Artifact has its files already; copy= is for a path, and of add_file() and add_dir()")
         artifact = given
     elif isinstance(given, (str, os.PathLike)):
         chosen = _options.label("name", name), _options.label("type", type)
-        artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None)
+        artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None, _copy(copy))
     else:
         raise TypeError(f"expected an Artifact or a path, got {given.__class__.__name__}")
     if artifact._staging and artifact._logged is not None and not artifact._refused():
@@ -361,6 +406,7 @@ def log(
     artifact._store_path = run._core.store_path
     artifact._logged = logged
     artifact._stored = None
+    artifact._draft.release_held()  # the run's thread has it
     if artifact._cleanup is not None and logged.state != "not recorded":
         artifact._cleanup.detach()  # the run's thread removes them
     return artifact

@@ -54,6 +54,8 @@ class RefusedArtifact(NamedTuple):
     use_as: str
     reason: str  # one line
     time: float  # seconds since 1970
+    number: int | None = None  # the how manyeth of its name that the process logged; None: not known
+    aliases: tuple[str, ...] = ()  # that it was to have
 
 
 class Reading(OwnCopy):

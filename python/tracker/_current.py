@@ -224,9 +224,11 @@ def log_artifact(
     *,
     tags: Iterable[str] | None = None,
     ttl: float | timedelta | None = None,
+    copy: bool | None = None,
 ) -> Artifact:
     """Run.log_artifact() of the current run. Raises RuntimeError when there is none."""
-    return require("tracker.log_artifact").log_artifact(artifact, name, type, aliases, tags=tags, ttl=ttl)
+    run = require("tracker.log_artifact")
+    return run.log_artifact(artifact, name, type, aliases, tags=tags, ttl=ttl, copy=copy)
 
 
 def use_artifact(

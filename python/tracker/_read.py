@@ -237,7 +237,7 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
 
     @property
     def artifacts_refused(self) -> list[RefusedArtifact]:
-        """The artifacts that were not stored, with the last reason of each name; also of those stored later."""
+        """The artifacts that were not stored, each time with its reason, in order; also of names stored later."""
         _current.flush_own(self._folder.uid)
         return [_artifact_read.RefusedArtifact(*each) for each in _core.refused_by_run(self._folder)]
 

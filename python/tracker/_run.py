@@ -198,10 +198,13 @@ class Run(_core.Run):
         *,
         tags: Iterable[str] | None = None,
         ttl: float | timedelta | None = None,
+        copy: bool | None = None,
     ) -> Artifact:
         """Stores an Artifact, or the file or folder at a path, as a version of this content; the run made it.
 
-        Returns at once: the bytes are read on a thread of the run, and the artifact's wait() says when they are stored.
+        The content is that of the call, in which at most 64 MiB are copied; a larger file is held open and read on a
+        thread of the run, and refused where it is written over before that. copy=True copies it in the call, copy=False
+        copies nothing (Artifact says more). The artifact's wait() says when it is stored.
         Content that a version of that name has already is that version. aliases: names that move to this version
         ("latest" moves by itself). ttl: seconds or a timedelta after which `tracker gc` may remove it; without one it
         stays. Of all that log this content the one who wants it longest counts, before and after.
@@ -213,7 +216,7 @@ class Run(_core.Run):
         """
         from tracker._artifact import log
 
-        return log(self, artifact, name, type, aliases, tags, ttl)
+        return log(self, artifact, name, type, aliases, tags, ttl, copy=copy)
 
     def use_artifact(
         self,

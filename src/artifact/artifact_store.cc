@@ -162,7 +162,7 @@ class Storing {
     if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
       return Status(Code::kClosed, "the artifact was given up");
     if (item.entry.kind == EntryKind::kReference) return manifest->add(item.entry);
-    auto digest = snapshots_.take(item.folder, item.source);
+    auto digest = snapshots_.take(item.folder, item.source, item.held.get());
     if (!digest.ok()) return digest.status();
     ManifestEntry entry = item.entry;
     entry.digest = *digest;
@@ -254,7 +254,7 @@ Result<uint64_t> new_artifact_bytes(const Store& store, const ArtifactDraft& dra
   uint64_t out = 0;
   const Status status = draft.visit([&](const ArtifactDraft::Item& item) -> Status {
     if (item.entry.kind == EntryKind::kReference || out > enough) return {};
-    const auto missing = snapshots.missing(item.folder, item.source);
+    const auto missing = snapshots.missing(item.folder, item.source, item.held.get());
     if (!missing.ok()) return missing.status();
     if (*missing && counted.insert(**missing).second) out += item.entry.bytes;
     return {};

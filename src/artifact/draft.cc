@@ -65,7 +65,7 @@ Status ArtifactDraft::check_free(std::string_view path, size_t checked) const {
   return {};
 }
 
-Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
+Status ArtifactDraft::add_file(const std::string& file, std::string_view path, HoldBy by) {
   const std::string source = absolute_path(file);
   if (source.empty()) return Status(Code::kInvalid, "the working directory was deleted", "name the file from \"/\" on");
   auto found = look_at_file(source);
@@ -78,15 +78,16 @@ Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
     return Status(Code::kLimit, fmt::format("{} files were added one by one", kDraftFilesMax), "add their folder");
   Single single;
   single.source = std::move(*found);
+  if (holding_ != nullptr) single.held = holding_->hold("", single.source, by);
   singles_.emplace(std::move(at), std::move(single));
   return {};
 }
 
-Status ArtifactDraft::add_folder(const std::string& folder, std::string_view path) {
+Status ArtifactDraft::add_folder(const std::string& folder, std::string_view path, HoldBy by) {
   const std::string source = without_slashes(absolute_path(folder));
   if (source.empty())
     return Status(Code::kInvalid, "the working directory was deleted", "name the folder from \"/\" on");
-  Folder added{source, std::string(path), {}};
+  Folder added{source, std::string(path), {}, {}};
   if (!added.prefix.empty() && added.prefix.back() != '/') added.prefix += '/';
   if (!added.prefix.empty())
     TRACKER_RETURN_IF_ERROR(check_artifact_path(std::string_view(added.prefix).substr(0, added.prefix.size() - 1)));
@@ -108,6 +109,7 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
     TRACKER_RETURN_IF_ERROR(check_free(whole, last.starts_with(whole.substr(0, above)) ? above : 0));
     last = whole;
   }
+  if (holding_ != nullptr) hold_folder(&added, by);
   folders_.push_back(std::move(added));
   stores_left_out_.insert(stores_left_out_.end(), stores.begin(), stores.end());
   return {};
@@ -117,8 +119,36 @@ Status ArtifactDraft::add_files_below(const std::string& folder, const std::vect
   if (files() > 0) return Status(Code::kInvalid, "the draft has files already");
   auto files = look_at_files(folder, paths);
   if (!files.ok()) return files.status();
-  folders_.push_back({without_slashes(folder), "", std::move(*files)});
+  folders_.push_back({without_slashes(folder), "", std::move(*files), {}});
   return {};
+}
+
+// All of them or none is copied: half a folder as of now is not worth the time.
+void ArtifactDraft::hold_folder(Folder* folder, HoldBy by) {
+  if (!holding_->has_room(folder->files.size(), 0)) return;
+  uint64_t bytes = 0;
+  for (FileList::Cursor at(folder->files); !at.done(); at.next()) {
+    const auto stamp = stamp_source(folder->source, at.file().path);
+    if (!stamp.ok() || !holding_->is_stored(*stamp)) bytes += at.file().bytes;
+  }
+  if (by == HoldBy::kAuto && !holding_->has_room(0, bytes)) by = HoldBy::kOpen;
+  for (FileList::Cursor at(folder->files); !at.done(); at.next())
+    if (auto held = holding_->hold(folder->source, at.file(), by))
+      folder->held.emplace(at.file().path, std::move(held));
+}
+
+void ArtifactDraft::hold(std::shared_ptr<HeldFiles> files) {
+  if (holding_ != nullptr) return;
+  holding_ = std::move(files);
+  for (auto& [path, single] : singles_)
+    if (single.entry.kind == EntryKind::kFile) single.held = holding_->hold("", single.source, HoldBy::kAuto);
+  for (Folder& folder : folders_) hold_folder(&folder, HoldBy::kAuto);
+}
+
+void ArtifactDraft::release_held() {
+  for (auto& [path, single] : singles_) single.held = nullptr;
+  for (Folder& folder : folders_) folder.held.clear();
+  holding_ = nullptr;
 }
 
 Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path, std::string_view checksum,
@@ -187,11 +217,14 @@ Status ArtifactDraft::visit(const std::function<Status(const Item&)>& visit) con
       item.entry = single->second.entry;
       item.entry.path = single->first;
       item.source = single->second.source;
+      item.held = single->second.held;
       ++single;
     } else if (least != nullptr) {
       item.entry.path = std::move(path);
       item.folder = least->first->source;
       item.source = least->second.file();
+      if (const auto held = least->first->held.find(item.source.path); held != least->first->held.end())
+        item.held = held->second;
       least->second.next();
     } else {
       return {};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "artifact/file_list.h"
+#include "artifact/held_files.h"
 #include "artifact/manifest.h"
 #include "base/status.h"
 #include "model/value.h"
@@ -28,10 +29,10 @@ class ArtifactDraft {
   // `path` in the artifact: as the file is called where it is empty; behind a "/" at its end the file's name is put.
   // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already, or a file
   // where this has a folder, or a folder where this has a file.
-  Status add_file(const std::string& file, std::string_view path = "");
+  Status add_file(const std::string& file, std::string_view path = "", HoldBy by = HoldBy::kAuto);
   // All files below `folder`, under `path` ("": at the top), but not those of a store of ours below it, which is named
   // in stores_left_out(). The errors of list_files(); kExists. All or nothing.
-  Status add_folder(const std::string& folder, std::string_view path = "");
+  Status add_folder(const std::string& folder, std::string_view path = "", HoldBy by = HoldBy::kAuto);
   // These files below `folder` under the paths they have there; the errors of look_at_files(). For what others named:
   // when they are read nothing outside the folder is, whatever is a link by then. To an empty draft.
   Status add_files_below(const std::string& folder, const std::vector<std::string>& paths);
@@ -42,6 +43,12 @@ class ArtifactDraft {
   bool contains(std::string_view path) const;
 
   const std::vector<std::string>& stores_left_out() const { return stores_left_out_; }
+  // From here on what is added is held as it is then (artifact/held_files.h); what was added before, too, as it is now,
+  // where nothing was held so far.
+  void hold(std::shared_ptr<HeldFiles> files);
+  // What is held is let go: the files are found by their names.
+  void release_held();
+
   uint64_t files() const;  // references too
   uint64_t bytes() const;
 
@@ -50,6 +57,7 @@ class ArtifactDraft {
     ManifestEntry entry;
     std::string folder;  // "": `source.path` stands alone
     ListedFile source;
+    std::shared_ptr<const HeldFile> held;  // may be null
   };
   Status visit(const std::function<Status(const Item&)>& visit) const;
 
@@ -60,11 +68,14 @@ class ArtifactDraft {
   struct Folder {
     std::string source, prefix;  // prefix: "" or ends with "/"
     FileList files;
+    std::map<std::string, std::shared_ptr<HeldFile>, std::less<>> held = {};  // by their paths below it
   };
   struct Single {
     ManifestEntry entry;  // without its path
     ListedFile source;
+    std::shared_ptr<HeldFile> held;
   };
+  void hold_folder(Folder* folder, HoldBy by);
   // Something lies below `path`.
   bool has_below(std::string_view path) const;
   // kExists: something of that path, below it or above it is there already. The folders that end before byte `checked`
@@ -74,6 +85,7 @@ class ArtifactDraft {
   std::vector<Folder> folders_;
   std::vector<std::string> stores_left_out_;
   std::map<std::string, Single, std::less<>> singles_;
+  std::shared_ptr<HeldFiles> holding_;
 };
 
 }  // namespace tracker::internal

@@ -199,10 +199,27 @@ Value refused_event(const RefusedArtifact& artifact) {
     reason.resize(end);
   }
   value.emplace_back("refused", std::move(reason));
-  return Value::Map{{"key", fmt::format("refused {} {}/{}{}", use_name(artifact.use), artifact.project, artifact.name,
-                                        part_of(artifact))},
-                    {"value", Value(std::move(value))}};
+  if (artifact.number > 0) value.emplace_back("logged_as", artifact.number);
+  if (!artifact.aliases.empty())
+    value.emplace_back("aliases", Value::List(artifact.aliases.begin(), artifact.aliases.end()));
+  return Value::Map{
+      {"key", fmt::format("refused {} {}/{}{}{}", use_name(artifact.use), artifact.project, artifact.name,
+                          part_of(artifact), artifact.number > 0 ? fmt::format(" #{}", artifact.number) : "")},
+      {"value", Value(std::move(value))}};
 }
+
+namespace {
+
+std::vector<std::string> aliases_in(const Value& value) {
+  std::vector<std::string> out;
+  const Value* aliases = value.find("aliases");
+  if (aliases == nullptr || aliases->as_list() == nullptr) return out;
+  for (const Value& alias : *aliases->as_list())
+    if (alias.as_text() != nullptr) out.push_back(*alias.as_text());
+  return out;
+}
+
+}  // namespace
 
 Result<LineageEdge> edge_of_event(const Value& value) {
   LineageEdge out;
@@ -214,10 +231,7 @@ Result<LineageEdge> edge_of_event(const Value& value) {
     return Status(Code::kCorrupt, "an artifact event that names no version");
   out.content = *content;
   out.manifest = *manifest;
-  const Value* aliases = value.find("aliases");
-  if (aliases == nullptr || aliases->as_list() == nullptr) return out;
-  for (const Value& alias : *aliases->as_list())
-    if (alias.as_text() != nullptr) out.aliases.push_back(*alias.as_text());
+  out.aliases = aliases_in(value);
   return out;
 }
 
@@ -260,10 +274,14 @@ std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
     if (attribute.value.find("refused") == nullptr || !read_what_is_used(attribute.value, &refused)) return;
     refused.project = project_here(writer.identity, std::move(refused.project));
     refused.reason = attribute.value.text_or("refused", "");
+    refused.number = attribute.value.int_or("logged_as", 0);
+    refused.aliases = aliases_in(attribute.value);
     refused.run = run.identity;
     refused.time_us = attribute.time_us;
     out.push_back(std::move(refused));
   });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const RefusedArtifact& a, const RefusedArtifact& b) { return a.time_us < b.time_us; });
   return out;
 }
 

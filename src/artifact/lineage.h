@@ -55,6 +55,8 @@ struct RefusedArtifact {
   std::string project, name, type, use_as;
   std::string reason;  // one line, at most kRefusalBytesMax
   int64_t time_us = 0;
+  int64_t number = 0;                // the how manyeth of its name that the process logged, from 1; 0: not known
+  std::vector<std::string> aliases;  // that it was to have
 };
 
 constexpr size_t kRefusalBytesMax = 4096;
@@ -64,7 +66,8 @@ Value artifact_event(const LineageEdge& edge);
 // Said before the version gets its name at `edge.time_us`, when its number is not known yet: of a process that is
 // killed in between the edge is told from this and the version. One a name; the next one takes its place.
 Value naming_event(const LineageEdge& edge);
-// Said of one that is refused; of a name the last reason stays. `run` and `time_us` are not part of it.
+// Said of one that is refused; of those without a number the last one of a name stays. `run` and `time_us` are not part
+// of it.
 Value refused_event(const RefusedArtifact& artifact);
 // What a payload of artifact_event() says; kCorrupt where it says nothing that this version understands.
 Result<LineageEdge> edge_of_event(const Value& value);
@@ -72,7 +75,7 @@ Result<LineageEdge> edge_of_event(const Value& value);
 // What the run made and used, in the order first said. Cost: reads the run's databases, and the versions of an artifact
 // whose naming was not followed by its event.
 std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>* problems = nullptr);
-// What was refused, the last reason of each name; also of those that were stored later.
+// What was refused, each time, in the order first said; also of names that were stored later.
 std::vector<RefusedArtifact> refused_by_run(const RunFolder& run);
 
 struct Lineage {

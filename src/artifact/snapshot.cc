@@ -21,12 +21,29 @@ bool is_as_listed(const SourceStamp& stamp, const ListedFile& file) {
   return stamp.bytes == file.bytes && stamp.mtime_ns == file.mtime_ns;
 }
 
+// Of the file that is held open, or of the one that has its name.
+Result<SourceStamp> stamp_now(const std::string& folder, const std::string& path, const HeldFile* held) {
+  if (held == nullptr) return stamp_source(folder, path);
+  const auto opened = held->open();
+  if (!opened.ok()) return opened.status();
+  return opened->stamp;
+}
+
 int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
 
-// Whether somebody, in whichever process, has the file open or mapped for writing: only where nobody has, the kernel
-// gives a lease for reading, which is given back at once. False too where it gives none: another user's file, most file
-// servers. Who opens the file for writing in between waits for that moment, and we are sent a signal: not SIGIO, which
-// would end the process, but one that is ignored unless a program wants it, and to this thread, which blocks it.
+Status changed_status(const std::string& path, bool since_named) {
+  if (since_named)
+    return Status(Code::kBusy, fmt::format("{} has changed since it was added to the artifact", path),
+                  "wait() for the artifact before the file is written again, or log it with copy=True");
+  return Status(Code::kBusy, fmt::format("{} changes while it is read: {} tries", path, kSnapshotTriesMax),
+                "nothing of it was stored");
+}
+
+}  // namespace
+
+// Only where nobody has, the kernel gives a lease for reading, which is given back at once. Who opens the file for
+// writing in between waits for that moment, and we are sent a signal: not SIGIO, which would end the process, but one
+// that is ignored unless a program wants it, and to this thread, which blocks it.
 bool is_open_for_writing(const Fd& file) {
   const f_owner_ex owner{F_OWNER_TID, ::gettid()};
   if (::fcntl(file.get(), F_SETOWN_EX, &owner) != 0 || ::fcntl(file.get(), F_SETSIG, SIGURG) != 0) return false;
@@ -34,16 +51,6 @@ bool is_open_for_writing(const Fd& file) {
   (void)::fcntl(file.get(), F_SETLEASE, F_UNLCK);
   return false;
 }
-
-Status changed_status(const std::string& path, bool since_named) {
-  if (since_named)
-    return Status(Code::kBusy, fmt::format("{} has changed since it was added to the artifact", path),
-                  "wait() for the artifact before the file is written again");
-  return Status(Code::kBusy, fmt::format("{} changes while it is read: {} tries", path, kSnapshotTriesMax),
-                "nothing of it was stored");
-}
-
-}  // namespace
 
 void wait_for_tick(const SourceStamp& stamp) {
   const int64_t tick_ns = std::chrono::nanoseconds(kTimestampTick).count();
@@ -79,23 +86,58 @@ Status Snapshooter::check_room(uint64_t bytes) {
                 "metrics are stored all the same");
 }
 
-Result<Digest> Snapshooter::take(const std::string& folder, const ListedFile& expected) {
+// A copy that is in the store already is hashed and named; nothing of it is written again.
+Result<Digest> Snapshooter::take_copy(const HeldFile& held, OpenedFile copy) {
+  const uint64_t bytes = copy.stamp.bytes;
+  TRACKER_RETURN_IF_ERROR(check_room(0));
+  auto digest = copy_and_hash(copy, nullptr, bytes, held.copy);
+  if (!digest.ok()) return digest;
+  BlobBatch::Temporary file{std::move(copy.fd), held.copy};
+  if (!held.copy.starts_with(blobs_.store_path() + "/")) {  // it was held for another store
+    auto target = batch_->begin();
+    if (!target.ok()) return target.status();
+    copy.fd = std::move(file.fd);
+    digest = copy_and_hash(copy, &target->fd, bytes, held.copy);
+    file = std::move(*target);
+    if (!digest.ok()) remove_file(file.path);
+    if (!digest.ok()) return digest;
+  }
+  TRACKER_RETURN_IF_ERROR(batch_->add(std::move(file), *digest, bytes, options_.cancel));
+  ++files_read_;
+  bytes_read_ += bytes;
+  return digest;
+}
+
+Result<Digest> Snapshooter::take(const std::string& folder, const ListedFile& expected, const HeldFile* held) {
   const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
-  auto stamp = stamp_source(folder, expected.path);
+  if (held != nullptr && held->known && blobs_.keep(*held->known, expected.bytes)) return *held->known;
+  if (held != nullptr && held->is_copy())
+    if (auto copy = held->open(); copy.ok()) {
+      auto digest = take_copy(*held, std::move(*copy));
+      // The copy does not tell what the file holds by now: one that is as it was is read once more, and then never.
+      const auto now = stamp_source(folder, expected.path);
+      if (!digest.ok() || !now.ok() || !is_as_listed(*now, expected)) return digest;
+      wait_for_tick(*now);
+      (void)missing(folder, expected);
+      return digest;
+    }
+  if (held != nullptr && !held->file.is_ours()) held = nullptr;
+  auto stamp = stamp_now(folder, expected.path, held);
   if (!stamp.ok()) return stamp.status();
   if (!is_as_listed(*stamp, expected)) return changed_status(path, true);
   if (const auto known = cache_->find(*stamp); known && blobs_.keep(*known, stamp->bytes)) return *known;
   for (int attempt = 0; attempt < kSnapshotTriesMax; ++attempt) {
     bool changed = false;
-    auto digest = read(folder, expected, &changed);
+    auto digest = read(folder, expected, held, &changed);
     if (!changed) return digest;
   }
   return changed_status(path, false);
 }
 
-Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& expected, bool* changed) {
+Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& expected, const HeldFile* held,
+                                 bool* changed) {
   const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
-  auto source = open_source(folder, expected.path);
+  auto source = held != nullptr ? held->open() : open_source(folder, expected.path);
   if (!source.ok()) return source.status();
   wait_for_tick(source->stamp);
   const bool shows_writes = write_out(*source, path);
@@ -112,8 +154,10 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   bool differs = false;
   if (digest.ok() && written_to)
     if (const Status status = read_again(*source, *digest, before.bytes, path, &differs); !status.ok()) digest = status;
-  const auto after = digest.ok() ? stamp_source(folder, expected.path) : Result<SourceStamp>(before);
-  *changed = differs || digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
+  const auto after = digest.ok() ? stamp_now(folder, expected.path, held) : Result<SourceStamp>(before);
+  // A file that is renamed or removed while it is read has another ctime: where it is held open that is no change.
+  const bool same = after.ok() && (held != nullptr ? is_as_listed(*after, expected) : *after == before);
+  *changed = differs || digest.status().code() == Code::kBusy || (digest.ok() && !same);
   if (!digest.ok() || *changed) {
     remove_file(target->path);
     return digest;
@@ -135,18 +179,22 @@ Status Snapshooter::read_again(const OpenedFile& source, const Digest& digest, u
   return again.ok() || *changed ? Status() : again.status();
 }
 
-Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, const ListedFile& expected) {
+Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, const ListedFile& expected,
+                                                   const HeldFile* held) {
   const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
-  auto source = open_source(folder, expected.path);
+  if (held != nullptr && held->known && blobs_.keep(*held->known, expected.bytes)) return std::optional<Digest>();
+  const bool is_held = held != nullptr && (held->is_copy() || held->file.is_ours());
+  auto source = is_held ? held->open() : open_source(folder, expected.path);
   if (!source.ok()) return source.status();
-  if (!is_as_listed(source->stamp, expected)) return changed_status(path, true);
+  const bool is_copy = is_held && held->is_copy();
+  if (!is_copy && !is_as_listed(source->stamp, expected)) return changed_status(path, true);
   std::optional<Digest> digest = cache_->find(source->stamp);
   if (!digest) {
     const bool shows_writes = age_ns(source->stamp) >= tick(source->stamp, path).count() && write_out(*source, path) &&
                               !is_open_for_writing(source->fd);
     const auto read = copy_and_hash(*source, nullptr, source->stamp.bytes, path);
     if (!read.ok()) return read.status();
-    const auto after = stamp_source(folder, expected.path);
+    const auto after = is_held ? Result<SourceStamp>(Status(Code::kBusy, "")) : stamp_source(folder, expected.path);
     if (shows_writes && after.ok() && *after == source->stamp) cache_->put(source->stamp, *read);
     digest = *read;
   }

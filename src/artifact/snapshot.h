@@ -18,6 +18,7 @@
 
 #include "artifact/blob_store.h"
 #include "artifact/digest_cache.h"
+#include "artifact/held_files.h"
 #include "artifact/source_files.h"
 
 namespace tracker::internal {
@@ -41,6 +42,10 @@ constexpr uint64_t kRoomAFileBytes = 16 << 10;
 // From here on room for a copy is taken at once: a full disk is known before the copy is made, and it lies together.
 constexpr uint64_t kAllocatedBytesMin = 1 << 20;
 
+// Whether somebody, in whichever process, has the file open or mapped for writing. False too where the kernel does not
+// tell: another user's file, most file servers.
+bool is_open_for_writing(const Fd& file);
+
 // From then on any write gives the file another stamp. A time in the future is not waited for.
 void wait_for_tick(const SourceStamp& stamp);
 
@@ -60,17 +65,20 @@ class Snapshooter {
   Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options);
   // The blob of the file, which is in the batch or the store when this returns. `expected`: as the file was when the
   // user named it. kBusy: it has changed since, or goes on changing; kNotFound, kInvalid as of open_source(); kIo.
-  Result<Digest> take(const std::string& folder, const ListedFile& expected);
+  // `held`: its content as it was then, where that was kept (artifact/held_files.h). A copy becomes the blob.
+  Result<Digest> take(const std::string& folder, const ListedFile& expected, const HeldFile* held = nullptr);
   // The file's content where no blob has it; none where one does. Reads the file where its stamp is not known, and
   // stores nothing. Errors as of take().
-  Result<std::optional<Digest>> missing(const std::string& folder, const ListedFile& expected);
+  Result<std::optional<Digest>> missing(const std::string& folder, const ListedFile& expected,
+                                        const HeldFile* held = nullptr);
 
   uint64_t files_read() const { return files_read_; }  // the others were in the cache
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t files_cloned() const { return files_cloned_; }
 
  private:
-  Result<Digest> read(const std::string& folder, const ListedFile& expected, bool* changed);
+  Result<Digest> read(const std::string& folder, const ListedFile& expected, const HeldFile* held, bool* changed);
+  Result<Digest> take_copy(const HeldFile& held, OpenedFile copy);
   // Whether it is the same when it is read once more; else *changed, or why it cannot be read.
   Status read_again(const OpenedFile& source, const Digest& digest, uint64_t bytes, const std::string& path,
                     bool* changed);

@@ -32,9 +32,10 @@ void add_run(CLI::App* command, std::string& run) {
   command->add_option("RUN", run, "project/id, an id that is unique, or a uid")->required();
 }
 
-void add_init(CLI::App& app, InitOptions& options) {
+void add_init(CLI::App& app, InitCommandOptions& options) {
   CLI::App* init = app.add_subcommand("init", "Make the store, which the first run does too; let a group write it");
-  CLI::Option* shared = init->add_flag("--shared", options.shared, "A group reads and writes it, whatever the umask is");
+  CLI::Option* shared =
+      init->add_flag("--shared", options.shared, "A group reads and writes it, whatever the umask is");
   init->add_option("--group", options.group, "Which group; default that of the store's folder")
       ->type_name("GROUP")
       ->needs(shared)

@@ -14,7 +14,7 @@ namespace tracker::internal {
 
 struct CommandLine {
   GlobalOptions global;
-  InitOptions init;
+  InitCommandOptions init;
   LsOptions ls;
   ShowOptions show;
   TailOptions tail;

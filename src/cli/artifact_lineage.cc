@@ -9,6 +9,7 @@
 #include "artifact/blob_collect.h"
 #include "cli/artifact_command.h"
 #include "cli/progress.h"
+#include "cli/run_json.h"
 #include "cli/show_sections.h"
 #include "cli/text.h"
 
@@ -136,8 +137,8 @@ std::string artifacts_section(const Console& console, const Store& store, const 
                            visible(name_here(edge, &numbers)), visible(edge.type),
                            edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
   for (const RefusedArtifact& each : refused)
-    out +=
-        fmt::format("  artifact {}/{} refused: {}\n", visible(each.project), visible(each.name), visible(each.reason));
+    out += fmt::format("  artifact {}/{}{} refused: {}\n", visible(each.project), visible(each.name),
+                       each.number > 0 ? fmt::format(", logged as number {},", each.number) : "", visible(each.reason));
   return out;
 }
 
@@ -150,6 +151,8 @@ Value refused_json(const std::vector<RefusedArtifact>& refused) {
                              {"type", each.type},
                              {"use_as", each.use_as},
                              {"reason", each.reason},
+                             {"number", each.number > 0 ? Value(each.number) : Value()},
+                             {"aliases", text_list(each.aliases)},
                              {"time_us", each.time_us}});
   return out;
 }

@@ -58,7 +58,7 @@ struct ExportCommandOptions {
   bool json = false;
 };
 
-struct InitOptions {
+struct InitCommandOptions {
   bool shared = false;
   std::string group;  // empty: that of the store's folder
   bool json = false;
@@ -138,7 +138,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-int run_init(Console& console, const GlobalOptions& global, const InitOptions& options);
+int run_init(Console& console, const GlobalOptions& global, const InitCommandOptions& options);
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
 int run_login(Console& console, const std::string& host);

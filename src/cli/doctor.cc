@@ -120,9 +120,11 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
   const auto store = Store::open(path);
   const bool other = !store.ok() && path_exists(path) && !is_directory(path);
   const bool forbidden = !store.ok() && store.status().hint() == way_into(path);
-  add_fact(&section, "exists", store.ok() || forbidden, store.ok()  ? "yes"
-                                                : forbidden ? "yes, and this user may not read it"
-                                                : other     ? "no, what is there is no folder" : "no");
+  add_fact(&section, "exists", store.ok() || forbidden,
+           store.ok()  ? "yes"
+           : forbidden ? "yes, and this user may not read it"
+           : other     ? "no, what is there is no folder"
+                       : "no");
   if (store.ok()) {
     add_fact(&section, "id", store->id().hex());
     const uint64_t runs = count_runs(path);

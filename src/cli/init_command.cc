@@ -10,7 +10,7 @@
 
 namespace tracker::internal {
 
-int run_init(Console& console, const GlobalOptions& global, const InitOptions& options) {
+int run_init(Console& console, const GlobalOptions& global, const InitCommandOptions& options) {
   const std::string path = Store::resolve(global.dir);
   const bool was_there = Store::open(path).ok();
   SharedStore shared;
@@ -41,7 +41,7 @@ int run_init(Console& console, const GlobalOptions& global, const InitOptions& o
     const std::string whose = !shared.group.empty() ? "the group " + shared.group + " reads and writes it"
                               : is_shared           ? "its folder's group reads and writes it"
                                                     : "as private as your umask makes it";
-    console.print(visible(fmt::format("{} store {}: {}\n", was_there ? "the" : "made the", path, whose)));
+    console.print(visible(fmt::format("{} store {}: {}", was_there ? "the" : "made the", path, whose)) + "\n");
   }
   return finish(console, {}, Code::kOk);
 }

@@ -302,7 +302,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::string end_record_;
   Status finish_status_;
   std::string last_error_;
-  bool is_newer_ = false;  // it is that the store is of a newer version
+  bool is_newer_ = false;      // it is that the store is of a newer version
   bool is_forbidden_ = false;  // this user may not write there
   bool degraded_ = false;
   Clock::time_point degraded_since_;

@@ -256,7 +256,8 @@ def test_what_is_no_file_is_refused_at_once_by_name(data: Path) -> None:
 def test_a_file_that_changes_before_it_is_read_fails_the_artifact_and_never_the_run(
     run: tracker.Run, data: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    art = made(data)
+    art = tracker.Artifact("data", type="dataset")
+    art.add_dir(data, copy=False)
     (data / "one.bin").write_text("changed since")
     run.log_artifact(art)
     with pytest.raises(tracker.StoreError, match=r"one\.bin has changed"):
@@ -347,7 +348,8 @@ def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
 def test_an_artifact_that_was_refused_is_kept_with_its_reason_and_may_be_changed_and_logged_again(
     run: tracker.Run, data: Path
 ) -> None:
-    art = made(data)
+    art = tracker.Artifact("data", type="dataset")
+    art.add_dir(data, copy=False)
     (data / "one.bin").write_text("changed since")
     with pytest.raises(tracker.StoreError):
         run.log_artifact(art).wait()
@@ -361,7 +363,7 @@ def test_an_artifact_that_was_refused_is_kept_with_its_reason_and_may_be_changed
     assert [(r.name, r.type, r.use) for r in refused] == [("test/data", "dataset", "output")]
     assert "one.bin has changed" in refused[0].reason
     shown = command("show", run.uid)
-    assert "artifact test/data refused: " in shown
+    assert "artifact test/data, logged as number 1, refused: " in shown
     assert json.loads(command("show", run.uid, "--json"))["artifacts_refused"][0]["reason"] == refused[0].reason
 
 

@@ -24,8 +24,8 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 PROGRAM = f"{sys.executable} -m tracker"
 ARTIFACT_ACTIONS = ("ls", "show", "get", "put", "verify", "alias", "tag", "lineage")
 COMMANDS = (
-    *("ls", "show", "tail", "stop", "login", "sync", "export", "import", "verify", "artifact", "gc", "rm", "doctor"),
-    *("server", "ui"),
+    *("init", "ls", "show", "tail", "stop", "login", "sync", "export", "import", "verify", "artifact", "gc", "rm"),
+    *("doctor", "server", "ui"),
 )
 
 
@@ -132,6 +132,12 @@ def is_the_same(output: list[str], shown: list[str]) -> None:
     assert output == shown
 
 
+def says_whose(output: list[str], shown: list[str]) -> None:
+    form = r"the store .*: the group \S+ reads and writes it"
+    assert all(re.fullmatch(form, line) for line in (*output, *shown))
+    assert len(output) == len(shown) == 1
+
+
 def says_what_went(output: list[str], shown: list[str]) -> None:
     """Lines of the same forms, but for names and sizes; the example may show more kinds of what went."""
 
@@ -143,6 +149,7 @@ def says_what_went(output: list[str], shown: list[str]) -> None:
 
 Check = Callable[[list[str], list[str]], None]
 CHECKS: dict[str, Check] = {
+    "tracker init --shared": says_whose,
     "tracker ls": is_table,
     "tracker ls --where 'metrics.train/loss < 1 or state = failed' --sort=-points "
     "--columns state,metrics.train/loss.min": is_table,

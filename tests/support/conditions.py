@@ -11,6 +11,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -42,6 +43,23 @@ STRACE = Condition("strace is not installed: make deps does it", lambda: shutil.
 SETPRIV = Condition(
     "root reads all files: setpriv is needed to take that away",
     lambda: os.geteuid() != 0 or _runs("setpriv", "--bounding-set", "-dac_override", "true"),
+)
+OTHER_USER = ("setpriv", "--reuid=2001", "--regid=2001", "--clear-groups")
+
+
+@cache
+def python_for_all() -> str | None:
+    """A Python of this version that every user may run: one in a home of root's they may not."""
+    version = f"import sys; raise SystemExit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"
+    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info[1]}", "/usr/bin/python3"):
+        if _runs(*OTHER_USER, "sh", "-c", 'exec "$@"', "sh", python, "-c", version):
+            return python
+    return None
+
+
+TWO_USERS = Condition(
+    "becoming two users needs root, setpriv and a Python of this version that both may run",
+    lambda: os.geteuid() == 0 and python_for_all() is not None,
 )
 NETWORK_NAMESPACE = Condition(
     "needs root and a network namespace", lambda: os.geteuid() == 0 and _runs("unshare", "-n", "true")

@@ -42,23 +42,6 @@ Status check_max_disk(const Store& store, const ArtifactDraft& draft, uint64_t m
 
 }  // namespace
 
-Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held) {
-  const std::string above = join_path(store_path, kStagingFolder);
-  TRACKER_RETURN_IF_ERROR(make_dirs(above));
-  const std::string name = fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64()));
-  *held = std::make_shared<HeldName>(above, name);
-  std::string folder = join_path(above, name);
-  TRACKER_RETURN_IF_ERROR(make_dirs(folder, 0700));
-  return folder;
-}
-
-void remove_staging(const std::string& folder) {
-  if (folder.empty()) return;
-  if (const auto names = list_dir(folder); names.ok())
-    for (const std::string& name : *names) remove_file(join_path(folder, name));
-  (void)::rmdir(folder.c_str());
-}
-
 Result<DownloadReport> download_into_bounded_store(const Store& store, const ArtifactInfo& info,
                                                    const ArtifactVersion& version, const DownloadChoice& choice,
                                                    uint64_t max_disk) {
@@ -170,6 +153,11 @@ Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
         "store in " + artifact->name,
         fmt::format("the artifact \"{}\" is without {}{}: a store that lies in a folder is left out", artifact->name,
                     stores.front(), stores.size() == 1 ? "" : fmt::format(" and {} more", stores.size() - 1)));
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::string name = artifact->project + "/" + artifact->name;
+    if (logged_.size() < kRefusedNamesMax || logged_.contains(name)) artifact->number = ++logged_[name];
+  }
   const Status status = admit(artifact);
   if (status.ok()) return {};
   {
@@ -192,8 +180,19 @@ LineageEdge RunArtifacts::edge_of(const LoggedArtifact& artifact) const {
 
 void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
   const std::string& written = artifact->options_.staging;  // by new_file()
+  RefusedArtifact refused{artifact->options_.use,
+                          target_.run,
+                          artifact->project,
+                          artifact->name,
+                          artifact->type,
+                          artifact->options_.use_as,
+                          status.to_string(),
+                          0,
+                          0,
+                          artifact->options_.aliases};
   {
     const std::lock_guard<std::mutex> guard(mutex_);
+    if (refusals_++ < kRefusalsKeptMax) refused.number = artifact->number;
     if (refused_names_.size() < kRefusedNamesMax) refused_names_.insert(artifact->project + "/" + artifact->name);
   }
   warnings_.say(
@@ -201,8 +200,7 @@ void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
                   status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
   // Where even this finds no room, the line above and the count in status() are what there is.
-  (void)target_.note(refused_event({artifact->options_.use, target_.run, artifact->project, artifact->name,
-                                    artifact->type, artifact->options_.use_as, status.to_string()}));
+  (void)target_.note(refused_event(refused));
   artifact->settle(ArtifactState::kFailed, status);
 }
 

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "artifact/artifact_store.h"
+#include "artifact/held_files.h"
 #include "artifact/lineage.h"
 #include "pipeline/say.h"
 
@@ -26,6 +28,7 @@ constexpr size_t kArtifactsWaitingMax = 64;             // and the one that is b
 constexpr uint64_t kArtifactFilesWaitingMax = 100'000;  // of all that wait; a single one may have more
 constexpr std::chrono::milliseconds kArtifactQueueWait{2000};
 constexpr size_t kRefusedNamesMax = 1000;  // names whose newest was refused: who uses an older one is told
+constexpr size_t kRefusalsKeptMax = 1000;  // each with its number; of further ones the last of each name
 constexpr std::chrono::milliseconds kArtifactSaidWait{5000};  // for the run to have stored that it made the version
 // For the one that has all its bytes on the disk when the time of finish() is over.
 constexpr std::chrono::milliseconds kArtifactNamingWait{100};
@@ -47,12 +50,6 @@ struct LogArtifactOptions {
   std::string staging;
   std::shared_ptr<HeldName> held;  // that folder's name; may be null
 };
-
-// A folder of the store for files that are written for one artifact, and its name held as long as `held` lives:
-// `tracker gc` takes what a dead process leaves there.
-Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held);
-// With the plain files in it; "": nothing.
-void remove_staging(const std::string& folder);
 
 // download_into_store() for a run whose store has max_disk (0: no bound). kLimit: it has no room for what is not there
 // yet, and nothing was written: points would be dropped for it.
@@ -82,6 +79,7 @@ class LoggedArtifact {
   const std::string project, name, type;
   const uint64_t files, bytes;  // as they were named
   uint64_t max_disk = 0;        // of the run that logged it; 0: no bound
+  int64_t number = 0;           // of those that this process logged under that name, from 1
 
  private:
   friend class RunArtifacts;
@@ -151,6 +149,8 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   bool naming_ = false;  // the first of the queue has all its bytes on the disk
   ArtifactCounts counts_;
   std::set<std::string, std::less<>> refused_names_;  // "project/name"; at most kRefusedNamesMax
+  std::map<std::string, int64_t> logged_;             // how many of a name; at most kRefusedNamesMax
+  size_t refusals_ = 0;
 };
 
 }  // namespace tracker::internal

@@ -101,6 +101,7 @@ Status create_database_file(const std::string& path, const WriterIdentity& ident
 
 Status create_detached_database(const std::string& path, const WriterIdentity& identity) {
   auto db = Sqlite::open(path, SqliteOpen::kDetached, 0);
+  share_with_group(path);  // SQLite makes it by the umask
   return db.ok() ? fill_database(*db, identity) : db.status();
 }
 

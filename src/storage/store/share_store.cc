@@ -52,8 +52,7 @@ struct Sharing {
     // First the group: a change of it may take setgid away.
     if (st.st_gid != group && ::lchown(path.c_str(), static_cast<uid_t>(-1), group) != 0) return false;
     const mode_t owner = st.st_mode & S_IRWXU;
-    const mode_t mode =
-        owner | owner >> 3 | (st.st_mode & (S_IROTH | S_IXOTH)) | (S_ISDIR(st.st_mode) ? S_ISGID : 0);
+    const mode_t mode = owner | owner >> 3 | (st.st_mode & (S_IROTH | S_IXOTH)) | (S_ISDIR(st.st_mode) ? S_ISGID : 0);
     return (st.st_mode & 07777) == mode || ::chmod(path.c_str(), mode) == 0;
   }
 
@@ -89,6 +88,8 @@ std::string in_shell(const std::string& path) {
 }  // namespace
 
 Result<SharedStore> share_store(const std::string& path, const std::string& group) {
+  const auto named = group.empty() ? std::optional<gid_t>(0) : group_id(group);
+  if (!named) return Status(Code::kInvalid, fmt::format("there is no group \"{}\"", group), "`id -nG` lists yours");
   const bool is_new = !path_exists(path);
   if (is_new) {
     TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path)));
@@ -96,10 +97,8 @@ Result<SharedStore> share_store(const std::string& path, const std::string& grou
   }
   struct stat st{};
   if (::stat(path.c_str(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
-  const auto wanted = group.empty() ? std::optional(st.st_gid) : group_id(group);
-  if (!wanted) return Status(Code::kInvalid, fmt::format("there is no group \"{}\"", group), "`id -nG` lists yours");
-  Sharing sharing{*wanted, {}};
-  sharing.out.group = group_name(*wanted);
+  Sharing sharing{group.empty() ? st.st_gid : *named, {}};
+  sharing.out.group = group_name(sharing.group);
   if (!sharing.share(path, st)) {
     const Status why = Status::from_errno(errno, "cannot share", path);
     if (is_new) (void)::rmdir(path.c_str());

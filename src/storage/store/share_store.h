@@ -12,8 +12,8 @@
 namespace tracker::internal {
 
 struct SharedStore {
-  std::string group;        // its name, else its number
-  uint64_t of_others = 0;   // files and folders whose owner has to do the same: this user may not change their modes
+  std::string group;         // its name, else its number
+  uint64_t of_others = 0;    // files and folders whose owner has to do the same: this user may not change their modes
   std::string closed_above;  // a folder above the store that lets nobody but its owner through; empty: none
 };
 

@@ -26,8 +26,9 @@ constexpr const char* kStoreNames[] = {kStoreFile, ".gitignore", kRunsFolder, kT
                                        "staging",  "gated",      "server.db", "import.lock"};
 
 bool is_store_name(const std::string& name) {
-  return name.starts_with("catalog.") || name.starts_with("journal-") || name.starts_with("server.") || name == "uploads" ||
-         name.starts_with("ingest.db") || is_leftover_name(name) || name.starts_with("store.json.damaged-") ||
+  return name.starts_with("catalog.") || name.starts_with("journal-") || name.starts_with("server.") ||
+         name == "uploads" || name.starts_with("ingest.db") || is_leftover_name(name) ||
+         name.starts_with("store.json.damaged-") ||
          std::find(std::begin(kStoreNames), std::end(kStoreNames), name) != std::end(kStoreNames);
 }
 

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -146,6 +147,41 @@ TEST_F(FsTest, FoldersAreMadeToAnyDepthAndTwice) {
   ASSERT_TRUE(write_file_atomic(path("file"), "x").ok());
   EXPECT_FALSE(make_dirs(path("file/below")).ok());
   EXPECT_FALSE(make_dirs(path("file")).ok());
+}
+
+TEST_F(FsTest, WhatIsMadeInASharedFolderIsItsGroupsWhateverTheUmask) {
+  const auto mode = [this](const char* name) {
+    struct stat st{};
+    EXPECT_EQ(::stat(path(name).c_str(), &st), 0) << name;
+    return st.st_mode & 07777;
+  };
+  const mode_t before = ::umask(077);
+  for (const auto& [above, is_shared] : {std::pair<mode_t, bool>{02770, true}, {02777, false}, {0770, false}}) {
+    const std::string top = fmt::format("top-{:o}", above);
+    ASSERT_EQ(::mkdir(path(top).c_str(), 0700), 0);
+    ASSERT_EQ(::chmod(path(top).c_str(), above), 0);
+    EXPECT_EQ(is_shared_folder(path(top)), is_shared);
+    ASSERT_TRUE(make_dirs(path(top + "/a/b")).ok());
+    ASSERT_TRUE(make_dirs(path(top + "/private"), 0700).ok());
+    ASSERT_TRUE(write_file_atomic(path(top + "/a/file"), "x", 0666).ok());
+    ASSERT_TRUE(create_file_exclusive(path(top + "/a/b/once"), "x", 0666).ok());
+    ASSERT_TRUE(write_file_atomic(path(top + "/own"), "x").ok());
+    EXPECT_EQ(mode((top + "/a/b").c_str()) & 070, is_shared ? 070 : 0) << top;
+    EXPECT_EQ(mode((top + "/a/file").c_str()), is_shared ? 0660u : 0600u) << top;
+    EXPECT_EQ(mode((top + "/a/b/once").c_str()), is_shared ? 0660u : 0600u) << top;
+    EXPECT_EQ(mode((top + "/private").c_str()) & 077, 0u);
+    EXPECT_EQ(mode((top + "/own").c_str()), 0600u);
+  }
+  // Others have what the folder above and the umask leave them; a mode that somebody has set stays.
+  ::umask(022);
+  ASSERT_EQ(::mkdir(path("open").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(path("open").c_str(), 02775), 0);
+  ASSERT_TRUE(write_file_atomic(path("open/file"), "x", 0666).ok());
+  EXPECT_EQ(mode("open/file"), 0664u);
+  ASSERT_EQ(::chmod(path("open/file").c_str(), 0640), 0);
+  ASSERT_TRUE(open_file(path("open/file"), O_RDWR | O_CREAT, 0666).ok());
+  EXPECT_EQ(mode("open/file"), 0640u);
+  ::umask(before);
 }
 
 TEST_F(FsTest, AListedFolderIsSortedAndHasNoDots) {

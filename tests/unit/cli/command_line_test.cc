@@ -12,11 +12,11 @@ using CommandLineTest = CliTest;
 
 TEST_F(CommandLineTest, AnUnknownCommandNamesTheCommands) {
   EXPECT_EQ(run({"shwo"}), kExitUsage);
-  EXPECT_EQ(
-      err_,
-      "tracker: unknown command \"shwo\"; did you mean show? "
-      "(commands: ls, show, tail, stop, login, sync, export, import, verify, gc, rm, artifact, doctor, server, ui, "
-      "version)\n");
+  EXPECT_EQ(err_,
+            "tracker: unknown command \"shwo\"; did you mean show? "
+            "(commands: init, ls, show, tail, stop, login, sync, export, import, verify, gc, rm, artifact, doctor, "
+            "server, ui, "
+            "version)\n");
 }
 
 TEST_F(CommandLineTest, AnUnknownOptionNamesTheNearest) {

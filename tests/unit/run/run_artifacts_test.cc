@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "artifact/lineage.h"
@@ -91,7 +92,7 @@ TEST_F(RunArtifactsTest, AVersionIsStoredAndTheRunSaysThatItMadeIt) {
   EXPECT_TRUE(run->finish(RunState::kFinished).ok());
 }
 
-TEST_F(RunArtifactsTest, TheCallReturnsBeforeAByteIsReadAndPointsGoOnMeanwhile) {
+TEST_F(RunArtifactsTest, TheCallReturnsBeforeItIsStoredAndPointsGoOnMeanwhile) {
   const auto run = open("r");
   held = true;
   run->set_artifact_pause_for_testing(&hold);
@@ -169,6 +170,22 @@ TEST_F(RunArtifactsTest, TheRunSaysWhichArtifactWasRefusedAndWhyAndItCanBeLogged
   EXPECT_TRUE((*run->log_artifact(draft(), options))->wait(kLong).ok());
   EXPECT_EQ(edges("r").size(), 1u);
   EXPECT_EQ(refused_by_run(*store->find_run("p", "r")).size(), 1u);  // it was, and is kept
+}
+
+TEST_F(RunArtifactsTest, EachRefusalIsKeptUpToABoundAndBehindItTheLastOfAName) {
+  RunArtifacts::Target target;
+  target.store_path = sandbox_.store();
+  std::set<std::string> kept;
+  target.note = [&kept](const Value& event) { return kept.insert(event.text_or("key", "")), Code::kOk; };
+  target.flush = [](milliseconds) { return true; };
+  const auto queue = std::make_shared<RunArtifacts>(target);
+  ASSERT_TRUE(queue->close(milliseconds(1)).ok());
+  for (size_t i = 0; i < kRefusalsKeptMax + 10; ++i) {
+    ArtifactDraft none = *ArtifactDraft::make("data", "t");
+    EXPECT_EQ(queue->add(std::make_shared<LoggedArtifact>("p", none, LogArtifactOptions{})).code(), Code::kClosed);
+  }
+  EXPECT_EQ(kept.size(), kRefusalsKeptMax + 1);
+  EXPECT_EQ(queue->counts().failed, kRefusalsKeptMax + 10);
 }
 
 TEST_F(RunArtifactsTest, AReasonIsBoundedAndEndsAtACharacter) {

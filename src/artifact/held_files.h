@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// The content of files as it is in the call that adds them to an artifact, which is read later on another thread. A
+// file whose digest is known and stored needs nothing. Another one is cloned into a folder of the store where the file
+// system shares blocks, else copied there as long as the new files of the artifact have at most kCopiedInCallBytesMax
+// together, else held open: a rename or removal does no harm then, and what is written over it is noticed when it is
+// read. Threads: one at a time. Cost: an open(2) a file and what is copied; two files of the staging folder.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "artifact/digest_cache.h"
+#include "artifact/file_list.h"
+#include "artifact/held_name.h"
+#include "artifact/source_files.h"
+#include "base/lasting_fd.h"
+
+namespace tracker::internal {
+
+constexpr uint64_t kCopiedInCallBytesMax = 64ull << 20;  // of one artifact; a clone is no copy
+constexpr uint64_t kHeldFilesMax = 1000;                 // of one artifact; what is beyond is found by its name again
+constexpr int kHeldOpenMax = 256;                        // files held open by the process
+
+// A folder of the store for files that are written for one artifact, and its name held as long as `held` lives:
+// `tracker gc` takes what a dead process leaves there.
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held);
+// With the plain files in it; "": nothing.
+void remove_staging(const std::string& folder);
+
+// How the content is kept. kAuto as above; kCopy: a copy of any size; kOpen: no copy.
+enum class HoldBy : uint8_t { kAuto, kCopy, kOpen };
+
+// What is kept of one file. At most one of the three.
+struct HeldFile {
+  ~HeldFile();
+  // A copy by its path, or the file itself by its descriptor; kNotFound where neither is there any more.
+  Result<OpenedFile> open() const;
+  bool is_copy() const { return !copy.empty(); }
+
+  std::optional<Digest> known;    // the store had a blob of it
+  std::string copy;               // in the staging folder
+  LastingFd file;                 // open
+  std::shared_ptr<void> staging;  // the folder goes with its last file
+};
+
+class HeldFiles {
+ public:
+  // `store_path` "": there is no store yet, and files are only held open. may_copy false: kAuto copies and clones
+  // nothing.
+  explicit HeldFiles(std::string store_path, bool may_copy = true)
+      : store_path_(std::move(store_path)), may_copy_(may_copy) {}
+  HeldFiles(const HeldFiles&) = delete;
+  HeldFiles& operator=(const HeldFiles&) = delete;
+  ~HeldFiles();
+
+  // The file below `folder` ("": its path stands alone). nullptr: it is not held, which is so too where it is no longer
+  // as it was listed.
+  std::shared_ptr<HeldFile> hold(const std::string& folder, const ListedFile& file, HoldBy by);
+  // Whether so many more files, of so many bytes that no blob has, would be copied by kAuto.
+  bool has_room(uint64_t files, uint64_t bytes) const;
+  bool is_stored(const SourceStamp& stamp) const { return known(stamp).has_value(); }
+
+ private:
+  std::optional<Digest> known(const SourceStamp& stamp) const;
+  // A copy of the opened file; none where it changes meanwhile or the disk has no room.
+  bool copy(const OpenedFile& source, bool may_read, HeldFile* out);
+  bool make_folder();
+
+  const std::string store_path_;
+  const bool may_copy_;
+  std::unique_ptr<DigestCache> cache_;
+  std::shared_ptr<void> staging_;
+  std::string folder_;
+  bool has_failed_ = false;  // no folder can be made
+  uint64_t files_ = 0, copied_bytes_ = 0;
+};
+
+}  // namespace tracker::internal
