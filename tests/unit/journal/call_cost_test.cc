@@ -30,6 +30,13 @@ TEST(CallCostTest, InterruptedSamplesStandForNothing) {
   EXPECT_EQ(total, 100u * 100 * 80);
 }
 
+TEST(CallCostTest, OnlyTheLastSamplesCount) {
+  CallCost cost;
+  for (int i = 0; i < 100; ++i) cost.sample(kCall, 8000);
+  for (size_t i = 0; i < kSamplesKept; ++i) cost.sample(kCall, 80);
+  EXPECT_EQ(cost.charge(kCall), 80u);
+}
+
 TEST(CallCostTest, WhatOthersWroteIsNotCharged) {
   CallCost cost;
   cost.sample(kCall, 80);
