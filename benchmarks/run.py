@@ -50,6 +50,7 @@ PROGRAMS: dict[str, list[str]] = {
     "all_on": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "all_on.py")],
     "system_cost": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "system_cost.py")],
     "upload": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "upload.py")],
+    "cost_account": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "cost_account.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

@@ -12,7 +12,8 @@ using internal::ValuePair;
 
 PyTypeObject* g_metric_type = nullptr;
 
-PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+__attribute__((noinline)) PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count,
+                                               PyObject* keywords) {
   auto* self = reinterpret_cast<MetricObject*>(object);
   RunObject* run = self->run;
   Arguments call;
@@ -49,6 +50,11 @@ PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count, 
   }
   if (!log_one_general(run, self->name, call.first, call.step != nullptr ? &step : nullptr)) return nullptr;
   Py_RETURN_NONE;
+}
+
+PyObject* timed_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const TimedCall call;
+  return call.end(reinterpret_cast<MetricObject*>(object)->run->hot, metric_log(object, args, count, keywords));
 }
 
 void metric_dealloc(PyObject* object) {
@@ -114,6 +120,8 @@ PyObject* make_metric(PyObject* run, PyObject* name) {
   metric->ids = {};
   return reinterpret_cast<PyObject*>(metric);
 }
+
+void time_metric_calls(bool on) { g_metric_methods[0].ml_meth = on ? method(timed_log) : method(metric_log); }
 
 bool add_metric_type(PyObject* module) {
   g_metric_type = add_type(module, "Metric", &g_metric_spec);

@@ -70,6 +70,18 @@ inline bool record_pairs(RunObject* self, const internal::ValuePair* pairs, size
 }
 // The run has ended in this process. A forked child's copy has not: it is inert, which is no error, strict or not.
 inline bool ended_here(const RunObject* self) { return self->hot->alive != 0 && self->run->finished(); }
+// One whole call of Run.log or Metric.log, timed for the account of the tracker's cost where the ring has asked for
+// one: for that call alone the method of the type is another function, so that the usual one does nothing for it.
+class TimedCall {
+ public:
+  TimedCall();
+  PyObject* end(internal::HotRun* hot, PyObject* out) const;  // returns `out`
+
+ private:
+  uint64_t begin_;
+  internal::CallSample sample_;
+};
+void time_metric_calls(bool on);
 // The run gave no id: its limit, or it has ended. A strict run raises. False: error set.
 bool no_series(RunObject* self);
 // log() of what is not only builtin numbers under str keys of one dict. `step` null: the next one. False: error set.

@@ -76,18 +76,9 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
   return Converted::kAll;
 }
 
-// Calls of more keys are timed each: there a timestamp is nothing.
+// The conversion of more keys is timed in each call that is not written in place: there a timestamp is nothing, and
+// calls of very many are all slow ones.
 constexpr size_t kTimedKeysMin = 256;
-
-// The ticks that converting the values of such a call takes: measured where the ring asks for a sample, by converting
-// them once more into the same places.
-uint64_t conversion_ticks(RunObject* self, PyObject* dict, ValuePair* pairs) {
-  const uint64_t begin = internal::ticks();
-  size_t count = 0;
-  bool limit = false;
-  (void)convert_builtin(self, dict, pairs, &count, &limit);
-  return internal::ticks() - begin;
-}
 
 // The usual call of many keys, floats and ints under keys whose ids are known, straight into the ring: what is done
 // here allocates nothing and runs no code of others (open_record.h). False: something else is among the values, or the
@@ -141,8 +132,7 @@ __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, int6
   if (converted == Converted::kAll && count > 0) {
     const bool done = count == 1 ? internal::try_log_pairs(self->hot, pairs, 1, step)
                                  : internal::try_log_pairs(self->hot, pairs, count, step);
-    *ok = __builtin_expect(done, 1) ||
-          record_pairs_slow(self, pairs, count, step, took > 0 || limit ? took : conversion_ticks(self, data, pairs));
+    *ok = __builtin_expect(done, 1) || record_pairs_slow(self, pairs, count, step, took);
   }
   if (pairs != stack) return_pairs(self, pairs, capacity);
   if (converted == Converted::kAll && *ok) *ok = !limit || no_series(self);
@@ -187,7 +177,8 @@ bool is_mapping_or_raise(const Arguments& call) {
   return false;
 }
 
-PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+__attribute__((noinline)) PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count,
+                                            PyObject* keywords) {
   auto* self = reinterpret_cast<RunObject*>(object);
   Arguments call;
   if (!parse("log(data, step=None)", "data", args, count, keywords, &call)) return nullptr;
@@ -209,6 +200,11 @@ PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyO
   Py_RETURN_NONE;
 }
 
+PyObject* timed_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const TimedCall call;
+  return call.end(reinterpret_cast<RunObject*>(object)->hot, run_log(object, args, count, keywords));
+}
+
 // --- life ----------------------------------------------------------------------------------------------------------
 
 PyObject* run_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
@@ -226,6 +222,7 @@ PyObject* run_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   self->hot = run->hot();
   self->inert = !run->recording();
   self->strict = run->strict();
+  self->hot->caller_samples = 1;
   self->keys = new (std::nothrow) KeyTable;
   if (self->keys == nullptr) {
     Py_DECREF(self);
@@ -266,6 +263,7 @@ PyObject* run_attach(PyObject* object, PyObject*) {
     set_error(status);
     return nullptr;
   }
+  self->hot->caller_samples = 1;
   self->keys->forget_ids();
   ++self->epoch;
   Py_RETURN_NONE;
@@ -327,7 +325,23 @@ PyType_Spec g_run_spec = {"tracker._core.Run", sizeof(RunObject), 0, Py_TPFLAGS_
 PyType_Spec g_empty_spec = {"tracker._core._Empty", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                             g_empty_slots};
 
+// The ring of the call that is timed, whichever run's it is. With the GIL.
+internal::CallSample g_sample;
+
+void time_calls(bool on) {
+  g_run_methods[0].ml_meth = on ? method(timed_log) : method(run_log);
+  time_metric_calls(on);
+}
+
 }  // namespace
+
+TimedCall::TimedCall() : begin_(internal::ticks()), sample_(g_sample) { time_calls(false); }
+
+PyObject* TimedCall::end(internal::HotRun* hot, PyObject* out) const {
+  const uint64_t took = internal::ticks() - begin_;
+  if (out != nullptr) internal::add_sample(hot, sample_, took);
+  return out;
+}
 
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
@@ -354,6 +368,7 @@ bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, in
   // once a lap.
   if (!without_gil_but_signals([&] { code = internal::log_pairs_slow(self->hot, pairs, count, step, true, before); }))
     return false;
+  if (internal::wants_sample(self->hot, &g_sample)) time_calls(true);
   if (code == Code::kOk || !self->strict) return true;
   if (code == Code::kClosed && !ended_here(self)) return true;  // gated or forked: never an error
   PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"

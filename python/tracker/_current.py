@@ -7,6 +7,9 @@ kept in _main, because other threads cannot read it, and a cell of a notebook ma
 It is the context in which the main thread called init() while _main or that context had no live run; a copy of it (a
 task, copy_context().run) is another context.
 
+At the end of the process the handlers of atexit that were registered behind the first init() come before ours, which
+empties the queues of values; what those before it log then is stored in the call (exiting).
+
 The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and
 the core's exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread ends no run.
 """
@@ -44,6 +47,7 @@ _begun: dict[str, int] = {}  # by uid, the newest last: which begin of this proc
 _begins = itertools.count(1)
 _forgotten = 0  # the newest begin that is not remembered
 _hooked = False
+exiting = False  # our exit handler has begun
 _seen_last: BaseException | None = None  # sys.last_value before our first run
 
 
@@ -250,6 +254,12 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
         run.finish(exit_code, timeout)
 
 
+def queues() -> list[Any]:
+    """Where values wait before they are logged: on a device, or to be encoded. Only what was imported, with the first
+    of them; what comes from a device may go on to the other."""
+    return [sys.modules[name] for name in ("tracker._device", "tracker._media_queue") if name in sys.modules]
+
+
 def begun(uid: str) -> int:
     """Another number each time that this process begins, resumes or attaches to the run; where it has not, or is not
     remembered to, that of the newest begin that is not."""
@@ -386,16 +396,20 @@ def _install_hooks() -> None:
 
 
 def _at_exit() -> None:
-    """Notes the exception that the interpreter has kept as the one that ends it, also where a hook that replaced ours
-    has not called it. After Ctrl-C it ends the runs, for the process dies by SIGINT then. Otherwise the core does,
-    which is told the exit code."""
+    """Empties the queues of values. Notes the exception that the interpreter has kept as the one that ends it, also
+    where a hook that replaced ours has not called it. After Ctrl-C it ends the runs, for the process dies by SIGINT
+    then. Otherwise the core does, which is told the exit code."""
+    global exiting
+    exiting = True
     last = getattr(sys, "last_value", None)
-    if last is None or last is _seen_last or _interactive():
-        return
-    _note(last)
-    if not isinstance(last, KeyboardInterrupt):
+    ended_by = None if last is _seen_last or _interactive() else last
+    if ended_by is not None:
+        _note(ended_by)
+    for queue in queues():
+        queue.end_at_exit()
+    if not isinstance(ended_by, KeyboardInterrupt):
         return
     pid = os.getpid()
     for run in live_runs():
         if run._pid == pid and run._core.ends_with_process:
-            run._finish(*end_of(last), -1.0)
+            run._finish(*end_of(ended_by), -1.0)

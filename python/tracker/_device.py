@@ -12,7 +12,6 @@ any. A forked child begins with nothing.
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import sys
@@ -21,7 +20,7 @@ import time
 from collections import deque
 from queue import Empty, SimpleQueue
 
-from tracker import _core
+from tracker import _core, _current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -309,6 +308,8 @@ def log(run: _core.Run, keys: list[Any], values: list[Any], types: list[int], st
         if full:
             core.drop_device_values(keys, types, places, full)
             problem = problem or _core.LimitError(f"'{names[0]}': {full}")
+    if _current.exiting:  # nobody would later
+        _queue.end(core, EXIT_MS_MAX / 1000)
     return problem
 
 
@@ -345,6 +346,8 @@ def fetch(core: _core.RunCore, tensor: Any, arrive: Callable[[Any], None], drop:
     """One tensor of any shape, without a graph; arrive() is called with its copy on the host."""
     if full := _queue.put(sys.modules["torch"], Copy(core, tensor, 1, arrive, drop), tensor, [], []):
         drop(full)
+    elif _current.exiting:
+        _queue.end(core, EXIT_MS_MAX / 1000)
 
 
 def waiting(core: _core.RunCore) -> int:
@@ -368,9 +371,8 @@ def _forget() -> None:
     _queue = Queue()
 
 
-def _at_exit() -> None:
+def end_at_exit() -> None:
     _queue.end(None, EXIT_MS_MAX / 1000)
 
 
 os.register_at_fork(after_in_child=_forget)
-atexit.register(_at_exit)

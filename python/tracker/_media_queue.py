@@ -4,13 +4,12 @@
 What waits is bounded: 16 MiB in memory, beside it one larger value and 32 MiB of large documents. A value that finds no
 room is stored raw in the call, and so is what is left at the end of its run: one event, pixels as they are in a .npy
 file, anything else under its own kind. Nobody encodes it later (decision 0060). A call that cannot store raw waits
-shortly, then the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its
-own.
+shortly, then the value is dropped and counted. A call behind our exit handler waits until the value is stored, for
+nobody would later. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
@@ -20,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tracker import _core
+from tracker import _core, _current
 
 # Of values that wait in memory; a larger one waits beside them where no other such one does
 HELD_BYTES_MAX = 16 * 1024 * 1024
@@ -179,12 +178,19 @@ class Queue:
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
+        self._exit_left = (EXIT_MS_MAX - RAW_END_MS_MAX) / 1000  # seconds for encoding at the end of the process
 
     # --- logging ----------------------------------------------------------------------------------------------
 
     def put(self, item: Item) -> bool:
         """True when it waits here now or is stored raw. False: there is no room. Waits at most WAIT_CALL_MS, and for
         the writes of a value that is stored raw."""
+        taken = self._put(item)
+        if taken and _current.exiting:
+            self._end_at_exit(item.core)
+        return taken
+
+    def _put(self, item: Item) -> bool:
         with self._changed:
             self._start()
             if self._take(item):
@@ -327,6 +333,11 @@ class Queue:
         finally:
             self._drop(left)
 
+    def _end_at_exit(self, core: _core.RunCore | None) -> None:
+        begin = time.monotonic()
+        self.end(core, self._exit_left)
+        self._exit_left = max(0.0, self._exit_left - (time.monotonic() - begin))
+
     def _give_up(self, core: _core.RunCore | None) -> list[Item]:
         """Takes what is left out of the queue."""
         with self._changed:
@@ -401,10 +412,9 @@ def _forget() -> None:
     _queue = None
 
 
-def _at_exit() -> None:
+def end_at_exit() -> None:
     if _queue is not None:
-        _queue.end(None, (EXIT_MS_MAX - RAW_END_MS_MAX) / 1000)
+        _queue._end_at_exit(None)
 
 
 os.register_at_fork(after_in_child=_forget)
-atexit.register(_at_exit)

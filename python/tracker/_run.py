@@ -33,12 +33,6 @@ def seconds(name: str, value: float) -> float:
     return float(value)
 
 
-def _queues() -> list[Any]:
-    """Where values wait before they are logged: on a device, or to be encoded. Only what was imported, with the first
-    of them; what comes from a device may go on to the other."""
-    return [sys.modules[name] for name in ("tracker._device", "tracker._media_queue") if name in sys.modules]
-
-
 class Run(_core.Run):
     """A run that this process records; made by tracker.init().
 
@@ -336,7 +330,7 @@ class Run(_core.Run):
         """
         deadline = time.monotonic() + seconds("timeout", timeout)
         arrived = True
-        for queue in _queues() if self._pid == os.getpid() else ():
+        for queue in _current.queues() if self._pid == os.getpid() else ():
             arrived = queue.wait(self._core, max(0.0, deadline - time.monotonic())) and arrived
         return self._core.flush(max(0.0, deadline - time.monotonic())) and arrived
 
@@ -378,7 +372,7 @@ class Run(_core.Run):
             return
         self.unwatch()
         try:
-            for queue in _queues() if not self._core.finished else ():
+            for queue in _current.queues() if not self._core.finished else ():
                 queue.end(self._core, budget if budget >= 0 else queue.EXIT_MS_MAX / 1000)
             if "tracker._console_fd" in sys.modules:
                 from tracker import _console_fd

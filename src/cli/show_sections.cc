@@ -228,7 +228,8 @@ std::string account_section(const Console& console, const RunView& run, uint64_t
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
   const bool nothing = account.dropped + texts.dropped + account.entries.dropped + account.unread_rings == 0 &&
-                       account.missing_journals + media_lost == 0 && !account.unseen && all_read;
+                       account.missing_journals + media_lost + account.rejected_values == 0 && !account.unseen &&
+                       all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
     out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),

@@ -1,44 +1,69 @@
 // SPDX-License-Identifier: MIT
-// What calls of the fast path take, by samples: each call of a producer that comes to the slow path is timed, and
-// stands for the bytes that the fast path wrote since the one before it (decision 0013). The fast path itself does
-// nothing for it. Threads: the producer that holds the ring. Cost: some ten instructions a sample.
+// What calls of the fast path take, by samples: now and then a call of a producer is timed, and the median of the last
+// of them stands for the bytes that the fast path writes (decision 0013). The fast path itself does nothing for it.
+// Threads: the producer that holds the ring; uncharged(): any. Cost: some tens of instructions a sample.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace tracker::internal {
 
-constexpr uint64_t kSampleBytesFirst = 2048;  // of records between two samples
-constexpr uint64_t kSampleBytesMax = 256 * 1024;
+constexpr uint64_t kSampleBytesFirst = 256;  // of records between two samples: each run has some
+// No multiple of a page: each sample would be the call that touches one first.
+constexpr uint64_t kSampleBytesMax = 200'000;
+constexpr size_t kSamplesKept = 15;  // one that the scheduler interrupted would stand for thousands
 
 class CallCost {
  public:
-  // Where the producer has to come to the slow path again.
-  uint64_t next_sample(uint64_t position) const { return position + gap_; }
-  // Bytes that the fast path has not written; positions of a new ring begin at 0.
-  void skip(uint64_t bytes) { charged_ += bytes; }
-  void new_ring(uint64_t old_position) { charged_ -= old_position; }
-  // A call of `bytes` that took `ticks` and ended at `position`: the ticks of the calls in front of it that were not
-  // sampled. The middle one of three samples counts, for one that the scheduler interrupted would stand for thousands.
-  uint64_t charge(uint64_t position, uint64_t bytes, uint64_t ticks) {
-    const uint64_t fast = position - bytes - charged_;
-    charged_ = position;
-    gap_ = std::min(gap_ * 4, kSampleBytesMax);
-    rates_[count_++ % 3] = static_cast<double>(ticks) / static_cast<double>(bytes);
-    const double rate = count_ < 3 ? rates_[0] : middle();
-    return static_cast<uint64_t>(static_cast<double>(fast) * rate);
+  // Where the producer has to come to the slow path for the next sample.
+  uint64_t next_sample() const { return due_; }
+  // Whether it is there; then the one behind it is planned.
+  bool take_due(uint64_t position) {
+    if (position < due_) return false;
+    due_ = position + gap_;
+    gap_ = std::min(gap_ * 3, kSampleBytesMax);
+    return true;
+  }
+  // A call of `bytes` that took `ticks`.
+  void sample(uint64_t bytes, uint64_t ticks) {
+    rates_[count_++ % kSamplesKept] = static_cast<double>(ticks) / static_cast<double>(bytes);
+    double sorted[kSamplesKept];
+    const size_t kept = std::min(count_, kSamplesKept);
+    std::copy(rates_, rates_ + kept, sorted);
+    std::nth_element(sorted, sorted + kept / 2, sorted + kept);
+    rate_.store(sorted[kept / 2], std::memory_order_relaxed);
+  }
+  // Bytes that the fast path has not written.
+  void skip(uint64_t bytes) { set_charged(charged_.load(std::memory_order_relaxed) + bytes); }
+  // Positions of a new ring begin at 0.
+  void new_ring(uint64_t old_position) {
+    set_charged(charged_.load(std::memory_order_relaxed) - old_position);
+    due_ -= std::min(due_, old_position);
+  }
+  // The ticks of what the fast path wrote up to `position` and is not charged yet. Without a sample that waits.
+  uint64_t charge(uint64_t position) {
+    const uint64_t ticks = uncharged(position);
+    if (rate_.load(std::memory_order_relaxed) > 0) set_charged(position);
+    return ticks;
+  }
+  uint64_t uncharged(uint64_t position) const {
+    const uint64_t bytes = position - charged_.load(std::memory_order_relaxed);
+    // Beyond a gap and the largest call: a look from another thread, while the ring is changed.
+    if (bytes > uint64_t{1} << 32) return 0;
+    return static_cast<uint64_t>(static_cast<double>(bytes) * rate_.load(std::memory_order_relaxed));
   }
 
  private:
-  double middle() const {
-    return std::max(std::min(rates_[0], rates_[1]), std::min(std::max(rates_[0], rates_[1]), rates_[2]));
-  }
+  void set_charged(uint64_t position) { charged_.store(position, std::memory_order_relaxed); }
 
-  uint64_t charged_ = 0;  // wraps around where a new ring begins
+  std::atomic<uint64_t> charged_{0};  // wraps around where a new ring begins
+  std::atomic<double> rate_{0};       // ticks a byte, the median; 0: no sample yet
+  uint64_t due_ = 0;
   uint64_t gap_ = kSampleBytesFirst;
-  double rates_[3] = {};  // ticks a byte
+  double rates_[kSamplesKept] = {};
   size_t count_ = 0;
 };
 

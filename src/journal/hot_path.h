@@ -29,9 +29,10 @@ struct alignas(64) HotRing {
   RingHeader* header;
   uint64_t accepted_at;  // as in RingHeader
   std::atomic<int64_t>
-      step_max;      // INT64_MIN before the first record with a step; read by hot_next_step of other threads
-  Journal* journal;  // whose ring this is; null while the place is free
-  uint32_t woken;    // the drain thread was asked to come since space was last released
+      step_max;            // INT64_MIN before the first record with a step; read by hot_next_step of other threads
+  Journal* journal;        // whose ring this is; null while the place is free
+  uint32_t woken;          // the drain thread was asked to come since space was last released
+  uint32_t sample_wanted;  // of HotRun.caller_samples: the next call is to be timed
 };
 constexpr uintptr_t kSharedOwner = 1;
 
@@ -51,6 +52,7 @@ struct HotRun {
   std::atomic<uint64_t> late_texts;  // texts, likewise
   std::atomic<uint32_t> tells_late;  // 1: the first of them is said on stderr
   std::atomic<uint64_t> call_ticks;  // spent in calls that log, off the fast path and, by samples, on it (call_cost.h)
+  uint32_t caller_samples;           // 1: who calls times the calls that are wanted as samples (CallSample)
   // The last step that claim_step gave out; a line of its own, apart from what calls with a step read.
   alignas(64) std::atomic<int64_t> step_claimed;
 };
@@ -81,6 +83,16 @@ void count_late(HotRun* run, uint64_t points, uint64_t texts = 0);
 // `before`: ticks that the caller's own part of such a call takes, for the account of the tracker's cost.
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
                     uint64_t before = 0);
+
+// A whole call that its caller times, its own part included. wants_sample(): asked behind a slow call, whether the next
+// one of this thread is to be timed, and where its ring is; add_sample(): that call of `run` took `ticks`. It counts
+// for nothing where it was no call of the fast path, or another thread's.
+struct CallSample {
+  HotRing* ring;
+  uint64_t position, slow_ticks;
+};
+bool wants_sample(HotRun* run, CallSample* before);
+void add_sample(HotRun* run, const CallSample& before, uint64_t ticks);
 
 inline uint32_t write_record_words(char* at, uint32_t crc, int64_t step, uint64_t tick) {
   crc = crc32c_word(crc, static_cast<uint64_t>(step));

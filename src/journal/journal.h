@@ -187,6 +187,7 @@ class Journal {
   std::vector<uint32_t> known_ids(std::string_view name) const;           // of all types; empty: never logged
   uint64_t bytes() const { return file_bytes_.load() + spill_.bytes(); }  // of rings and spill file
   uint64_t call_ns() const;                                               // in calls that log, see call_cost.h
+  void add_sample(const HotRing* ring, uint64_t bytes, uint64_t ticks);   // of the thread whose ring it is
   bool survives_process() const { return place_.kind != JournalKind::kMemory && memory_rings_ == 0; }
   JournalKind kind() const { return place_.kind; }
   const std::string& why() const { return place_.why; }

@@ -68,7 +68,14 @@ void Journal::account(SeriesCounts* counts) const {
 }
 
 uint64_t Journal::call_ns() const {
-  return static_cast<uint64_t>(static_cast<double>(hot_->call_ticks.load(std::memory_order_relaxed)) / ticks_per_ns());
+  uint64_t ticks = hot_->call_ticks.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard<std::mutex> guard(files_mutex_);
+    for (const auto& held : files_)
+      if (held->seat != nullptr && !held->abandoned.load(std::memory_order_acquire))
+        ticks += held->seat->cost.uncharged(held->file->header()->tail.load(std::memory_order_relaxed));
+  }
+  return static_cast<uint64_t>(static_cast<double>(ticks) / ticks_per_ns());
 }
 
 std::vector<SeriesDef> Journal::definitions() const {

@@ -110,7 +110,7 @@ void Journal::look_ahead(Seat* seat) {
   const uint64_t lap_end = (hot->position / size + 1) * size;
   const uint64_t used = used_of(size);
   const uint64_t limit = ring_limit(RingUse::kNumbers, released, size, used);
-  uint64_t check = std::min({lap_end, limit, seat->cost.next_sample(hot->position)});
+  uint64_t check = std::min({lap_end, limit, std::max(seat->cost.next_sample(), hot->position)});
   const uint64_t wake_mark = ring_wake_mark(released, size, used);
   if (hot->position <= wake_mark) {
     hot->woken = 0;
@@ -235,16 +235,44 @@ Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, R
   }
 }
 
-// One record. What it takes to write it stands for the calls of the fast path before it.
+// One record. Where a sample is due, what it takes to write it is one, unless the caller times whole calls.
 Code Journal::log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
                        uint64_t tick, uint32_t flags, uint64_t before, RingTry which) {
   const uint64_t bytes = kRecordHeadBytes + count * sizeof(ValuePair);
   return produce(seat, owner, RingUse::kNumbers, bytes, which, [&](HotRing* hot) {
+    const uint64_t fast = seat->cost.charge(hot->position);
     const uint64_t begin = ticks();
     publish_pairs(hot, pairs, count, step, has_step, tick, flags);
-    const uint64_t fast = seat->cost.charge(hot->position, bytes, ticks() - begin + before);
+    const uint64_t took = ticks() - begin + before;
+    seat->cost.skip(bytes);
+    if (seat->cost.take_due(hot->position)) {
+      if (hot_->caller_samples != 0) hot->sample_wanted = 1;
+      else seat->cost.sample(bytes, took);
+    }
     hot_->call_ticks.fetch_add(fast, std::memory_order_relaxed);
   });
+}
+
+bool wants_sample(HotRun* run, CallSample* before) {
+  HotRing* ring = ring_of(run, thread_pointer());
+  if (ring == nullptr || ring->sample_wanted == 0) return false;
+  ring->sample_wanted = 0;
+  *before = {ring, ring->position, run->call_ticks.load(std::memory_order_relaxed)};
+  return true;
+}
+
+void add_sample(HotRun* run, const CallSample& before, uint64_t ticks) {
+  const HotRing* ring = ring_of(run, thread_pointer());
+  if (ring == nullptr || ring != before.ring || ring->position <= before.position) return;
+  if (run->call_ticks.load(std::memory_order_relaxed) != before.slow_ticks) return;
+  const JournalUse use(run);
+  if (use.get() != nullptr) use.get()->add_sample(ring, ring->position - before.position, ticks);
+}
+
+void Journal::add_sample(const HotRing* ring, uint64_t bytes, uint64_t ticks) {
+  const ProcessLock lock;
+  for (const auto& seat : seats_)
+    if (seat->hot == ring) seat->cost.sample(bytes, ticks);
 }
 
 Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {

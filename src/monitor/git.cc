@@ -117,16 +117,14 @@ std::optional<GitFolder> find_git(const std::string& folder) {
   return std::nullopt;
 }
 
-Value git_facts(const std::string& folder, uint64_t* redacted) {
+Value git_commit_facts(const GitFolder& where, uint64_t* redacted) {
   Value out = Value::map();
-  const auto where = find_git(folder);
-  if (!where) return out;
-  const std::string head_text = text_of_file(join_path(where->git, "HEAD"));
+  const std::string head_text = text_of_file(join_path(where.git, "HEAD"));
   const std::string_view head = trimmed(head_text);
   std::string commit, branch;
   if (head.starts_with("ref:")) {
     const std::string_view name = trimmed(head.substr(4));
-    commit = resolve_ref(*where, std::string(name));
+    commit = resolve_ref(where, std::string(name));
     constexpr std::string_view kHeads = "refs/heads/";
     if (name.starts_with(kHeads) && name != "refs/heads/.invalid") branch = name.substr(kHeads.size());
   } else if (is_object_name(head)) {
@@ -134,11 +132,22 @@ Value git_facts(const std::string& folder, uint64_t* redacted) {
   }
   if (!commit.empty()) out.set("commit", commit);
   if (!branch.empty()) out.set("branch", redact_text(as_utf8(branch), redacted));
-  if (const std::string url = remote_url(*where); !url.empty())
+  if (const std::string url = remote_url(where); !url.empty())
     out.set("remote", without_credentials(as_utf8(url), redacted));
-  const auto dirty = git_is_dirty(*where);
-  out.set("dirty", dirty ? Value(*dirty) : Value("unknown"));
-  out.set("root", as_utf8(where->work));
+  out.set("root", as_utf8(where.work));
+  return out;
+}
+
+Value git_dirty_fact(const GitFolder& where) {
+  const auto dirty = git_is_dirty(where);
+  return dirty ? Value(*dirty) : Value("unknown");
+}
+
+Value git_facts(const std::string& folder, uint64_t* redacted) {
+  const auto where = find_git(folder);
+  if (!where) return Value::map();
+  Value out = git_commit_facts(*where, redacted);
+  out.set("dirty", git_dirty_fact(*where));
   return out;
 }
 

@@ -29,9 +29,14 @@ struct GitFolder {
 // The repository that `folder` lies in; nullopt: none, or a bare one. A .git file is followed.
 std::optional<GitFolder> find_git(const std::string& folder);
 
-// commit, branch (absent where HEAD is detached), remote (its credentials redacted), dirty (true, false or "unknown"),
-// root. Empty where `folder` is in no repository.
+// commit, branch (absent where HEAD is detached), remote (its credentials redacted), root: a few small files.
+Value git_commit_facts(const GitFolder& where, uint64_t* redacted);
+
+// These and dirty (true, false or "unknown"). Empty where `folder` is in no repository.
 Value git_facts(const std::string& folder, uint64_t* redacted);
+
+// The value of "dirty".
+Value git_dirty_fact(const GitFolder& where);
 
 // Whether a tracked file differs from the index, or the index from the commit. nullopt: it cannot be told from these
 // files within the bounds. `now`: the clock of the time that it has.

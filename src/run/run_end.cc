@@ -6,7 +6,10 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <initializer_list>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "model/alert.h"
 #include "model/redact.h"
@@ -74,7 +77,12 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
   if (impl_->writer) {
     finish_alerts();
     if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
-    if (impl_->monitor) impl_->monitor->stop();
+    const auto stop_begin = std::chrono::steady_clock::now();
+    const std::chrono::milliseconds facts_wait = std::min(kFactsWaitMax, timeout / 2);
+    if (impl_->monitor) impl_->missing_facts = impl_->monitor->stop(facts_wait);
+    const auto stop_took = std::chrono::steady_clock::now() - stop_begin;
+    timeout = std::max(timeout - std::chrono::duration_cast<std::chrono::milliseconds>(stop_took),
+                       std::min(timeout, kFinishLeast));
     impl_->console->finish();
     uint64_t redacted = 0;
     if (preempting()) {
@@ -105,30 +113,70 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
   return status;
 }
 
+namespace {
+
+std::string list_text(const std::vector<std::string>& parts) {
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : i + 1 < parts.size() ? ", " : " and ") + parts[i];
+  return out;
+}
+
+struct Counted {
+  uint64_t count;
+  const char *one, *many;
+};
+
+// "1 point and 2 texts lost", "" where there is nothing.
+std::string counts_text(std::initializer_list<Counted> counts, const char* what) {
+  std::vector<std::string> parts;
+  for (const Counted& each : counts)
+    if (each.count > 0) parts.push_back(count_text(each.count, each.one, each.many));
+  return parts.empty() ? "" : list_text(parts) + what;
+}
+
+uint64_t media_pending(const MediaCounts& media) {
+  return media.logged - std::min(media.logged, media.stored + media.dropped);
+}
+
+// ", 3 values not taken (...)", ", nothing lost": what is not stored, and whether that is all.
+std::string missing_text(const RunStatus& now, bool ok, const std::vector<std::string>& facts) {
+  std::string out;
+  const auto add = [&out](const std::string& part) {
+    if (!part.empty()) out += ", " + part;
+  };
+  add(counts_text({{now.points_dropped, "point", "points"},
+                   {now.texts_dropped, "text", "texts"},
+                   {now.entries_dropped, "entry", "entries"},
+                   {now.media.dropped, "medium", "media"},
+                   {now.alerts_dropped, "alert", "alerts"},
+                   {now.artifacts_failed, "artifact", "artifacts"}},
+                  " lost"));
+  add(counts_text({{now.points_pending, "point", "points"},
+                   {now.texts_pending, "text", "texts"},
+                   {media_pending(now.media), "medium", "media"}},
+                  " pending"));
+  add(counts_text({{now.values_rejected, "value", "values"}},
+                  " not taken (their keys are named above; strict=True raises)"));
+  // Behind a failure nobody knows that nothing is: the file may be damaged.
+  if (out.empty() && ok) out = ", nothing lost";
+  if (!facts.empty()) add("without " + list_text(facts));
+  return out;
+}
+
+}  // namespace
+
 void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet) return;
-  const RunStatus counts = this->status();
-  const uint64_t media = counts.media.dropped, artifacts = counts.artifacts_failed;
-  const uint64_t entries = counts.entries_dropped;
-  if (!impl_->says_lines() && status.ok() &&
-      counts.points_dropped + counts.texts_dropped + entries + media + artifacts == 0)
-    return;
-  std::string lost = counts.points_dropped > 0 ? count_text(counts.points_dropped, "point", "points") : "";
-  if (counts.texts_dropped > 0)
-    lost += (lost.empty() ? "" : " and ") + count_text(counts.texts_dropped, "text", "texts");
-  if (entries > 0) lost += (lost.empty() ? "" : " and ") + count_text(entries, "entry", "entries");
-  if (media > 0) lost += fmt::format("{}{} media", lost.empty() ? "" : " and ", media);
-  if (artifacts > 0)
-    lost += fmt::format("{}{} artifact{}", lost.empty() ? "" : " and ", artifacts, artifacts == 1 ? "" : "s");
-  // Behind a failure nobody knows that nothing is: the file may be damaged.
-  if (!lost.empty()) lost = fmt::format(", {} lost", lost);
-  if (lost.empty() && status.ok() && counts.points_pending == 0) lost = ", nothing lost";
-  if (counts.points_pending > 0)
-    lost += fmt::format(", {} pending", count_text(counts.points_pending, "point", "points"));
-  const std::string stored = count_text(counts.points_stored, "point", "points");
+  const RunStatus now = this->status();
+  const uint64_t wrong = now.points_dropped + now.texts_dropped + now.entries_dropped + now.media.dropped +
+                         media_pending(now.media) + now.artifacts_failed;
+  if (!impl_->says_lines() && status.ok() && wrong == 0) return;
+  std::string stored = count_text(now.points_stored, "point", "points");
+  if (now.media.stored > 0) stored += " and " + count_text(now.media.stored, "medium", "media");
+  const std::string missing = missing_text(now, status.ok(), impl_->missing_facts);
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
-  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, lost, id())
-                  : fmt::format("{}: {} stored so far{}: {}", run, stored, lost, status.to_string()));
+  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, id())
+                  : fmt::format("{}: {} stored so far{}: {}", run, stored, missing, status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "journal/wipe_memory.h"
 #include "model/alert.h"
@@ -44,6 +45,7 @@ struct Run::Impl {
   std::unique_ptr<RunConsole> console;          // null with it
   std::shared_ptr<RunArtifacts> artifacts;      // null with it, and on an observed rank
   std::shared_ptr<RunMonitor> monitor;          // null where it looks at nothing
+  std::vector<std::string> missing_facts;       // of the surroundings, at the end
   std::shared_ptr<RunSource> source;            // null where it is not asked for
   std::shared_ptr<RunTensorBoard> tensorboard;  // null where none is asked for, and on every rank but the first
   std::shared_ptr<RunUpload> upload;            // null unless mode is online and a server is known

@@ -100,7 +100,7 @@ def test_reading_encodes_nothing_and_changes_nothing(script: Script) -> None:
 @pytest.mark.parametrize("end", ["run.finish(timeout=0)", "run.finish(timeout=0.2)", "", "sys.exit()"])
 def test_what_a_run_has_no_time_to_encode_is_stored_raw_at_its_end(script: Script, end: str) -> None:
     said = ended(script, STUCK + LOG_12 + end + "\n")
-    assert "12 points stored, nothing lost; tracker show" in said
+    assert "12 points and 12 media stored, nothing lost; tracker show" in said
     stored = tracker.open_run("media/killed")
     assert stored.media_account == account(12)
     assert stored_once(stored) == list(range(12))

@@ -289,3 +289,58 @@ except RuntimeError:
     shutil.rmtree(folder)
     assert flushed == "False"
     assert done.stderr.count("no thread can be started") == 1
+
+
+EXIT_HANDLER = """
+import atexit
+
+def last():
+    run.log({{"final": {medium}, "score": 0.9}}, step=1)
+
+{before_import}
+import tracker
+{before_init}
+run = tracker.init(project="ends", id="ends")
+run.log({{"x": 1}}, step=0)
+{behind_init}
+"""
+PICTURE = "tracker.Image([[0.5] * 256] * 256)"
+
+
+@pytest.mark.parametrize("where", ["before_import", "before_init", "behind_init"])
+@pytest.mark.parametrize(("medium", "count"), [(PICTURE, 1), (f"[{PICTURE}, {PICTURE}]", 2), ("tracker.Html('x')", 1)])
+def test_a_picture_that_an_exit_handler_logs_is_stored(script: Script, where: str, medium: str, count: int) -> None:
+    lines = {"before_import": "", "before_init": "", "behind_init": "", where: "atexit.register(last)"}
+    done = script(EXIT_HANDLER.format(medium=medium, **lines))
+    run = tracker.open_run("ends/ends")
+    assert run.media_account["stored"] == run.media_account["logged"] == count, done.stderr
+    assert run.history("score").values.tolist() == [0.9]
+    stored = f"2 points and {count_of_media(count)} stored, nothing lost"
+    assert done.stderr.splitlines()[-1] == f"tracker: ends/ends finished: {stored}; tracker show ends"
+
+
+def count_of_media(count: int) -> str:
+    return "1 medium" if count == 1 else f"{count} media"
+
+
+REFUSED = {
+    "a list": ("run.log({'loss': [0.5], 'lr': 0.1}, step=i)", 1000, 1000),
+    "a key that is too long": ("run.log({'k' * 2000: 1.0, 'lr': 0.1}, step=i)", 1000, 1000),
+    "an object": ("run.log({'a': object(), 'b': object()}, step=i)", 0, 2000),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_last_line_says_how_many_values_were_not_taken(script: Script, what: str) -> None:
+    line, points, refused = REFUSED[what]
+    done = script(f"""
+        import tracker
+        run = tracker.init(project="ends", id="ends")
+        for i in range(1000):
+            {line}
+        run.finish()
+        """)
+    last = done.stderr.splitlines()[-1]
+    hint = "their keys are named above; strict=True raises"
+    told = f"{points:,} points stored, {refused:,} values not taken ({hint}); tracker show ends"
+    assert last == f"tracker: ends/ends finished: {told}"

@@ -83,6 +83,62 @@ def test_machine_python_and_code_are_recorded_by_default(repository: Path, monke
     assert tracker.open_run("p/r").environment == found
 
 
+SHORT = """
+    import sys, tracker
+    run = tracker.init(project="p", id=sys.argv[1], console="off")
+    run.log({"accuracy": 0.93})
+    if sys.argv[2] == "finish":
+        run.finish()
+"""
+
+
+@pytest.mark.parametrize("end", ["finish", "exit"])
+def test_a_run_of_a_few_milliseconds_has_commit_dirty_flag_and_packages(
+    repository: Path, store: Path, end: str
+) -> None:
+    (repository / "train.py").write_text(textwrap.dedent(SHORT))
+    for number in range(5):
+        done = run_program(repository, store, f"r{number}", end)
+        found = tracker.open_run(f"p/r{number}").environment
+        assert (found["git"]["branch"], found["git"]["dirty"]) == ("trunk", True)
+        assert "pytest" in found["python"]["packages"]
+        assert done.endswith(f"1 point stored, nothing lost; tracker show r{number}\n")
+
+
+def run_program(repository: Path, store: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(repository / "train.py"), *arguments],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": PACKAGE_ROOT, "TRACKER_DIR": str(store)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    return done.stderr
+
+
+PACKAGES = 4000  # in each of 200 entries of sys.path: seconds
+
+
+# kFactsWaitMax is 1 s; the whole end has 2 s for the disk and is rarely long.
+def test_a_run_that_ends_before_its_packages_are_listed_says_what_it_is_without(
+    repository: Path, store: Path, tmp_path: Path
+) -> None:
+    for number in range(PACKAGES):
+        folder = tmp_path / "packages" / f"p{number}-1.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Name: p{number}\nVersion: 1\n")
+    slow = f"import sys\nsys.path += [{str(tmp_path / 'packages')!r}] * 200\n"
+    (repository / "train.py").write_text(slow + textwrap.dedent(SHORT))
+    begin = time.monotonic()
+    said = run_program(repository, store, "r", "finish")
+    took = time.monotonic() - begin
+    assert said.endswith("1 point stored, nothing lost, without packages; tracker show r\n")
+    assert tracker.open_run("p/r").environment["git"]["dirty"] is True
+    assert took < PATIENCE_S / 4
+
+
 def test_commit_and_diff_are_those_of_the_programs_repository_wherever_it_is_started(
     repository: Path, tmp_path: Path, store: Path
 ) -> None:

@@ -34,6 +34,13 @@ constexpr std::chrono::milliseconds kFirstSampleMax{2'000};  // a short run has 
 constexpr std::chrono::milliseconds kGpuStuckAfter{5'000};   // a call of the driver that takes longer is said to hang
 constexpr size_t kCommandBytesMax = 64 * 1024;
 
+// Facts by the names under which the end of a run misses them, in their order.
+constexpr const char* kCommit = "git commit";
+constexpr const char* kMachine = "machine";
+constexpr const char* kDirty = "git dirty flag";
+constexpr const char* kPackages = "packages";
+constexpr const char* kDiff = "git diff";
+
 // As the kernel has it: the interpreter's own options too.
 Value command_line(uint64_t* redacted) {
   const std::string text = text_of_file("/proc/self/cmdline", kCommandBytesMax + kSecretAheadBytes);
@@ -96,16 +103,44 @@ std::shared_ptr<RunMonitor> RunMonitor::start(std::shared_ptr<Writer> writer, Mo
     self->gpu_begun_.store(true);
     if (!start_background_thread("trk-gpu", guarded(&RunMonitor::gpu_loop))) self->gpu_begun_.store(false);
   }
-  if (self->input_.plan.environment) (void)start_background_thread("trk-environ", guarded(&RunMonitor::describe));
+  if (self->input_.plan.environment) {
+    self->missing_ = {kCommit, kMachine, kDirty};
+    if (self->input_.python.is_map()) self->missing_.emplace_back(kPackages);
+    if (self->input_.plan.diff) self->missing_.emplace_back(kDiff);
+    self->describing_ = true;
+    const auto body = [self, facts = guarded(&RunMonitor::describe), watch = guarded(&RunMonitor::watch_gpu)] {
+      facts();
+      self->end_facts();
+      watch();
+    };
+    if (!start_background_thread("trk-environ", body)) self->end_facts();
+  }
   if (self->input_.plan.system_interval.count() > 0)
     (void)start_background_thread("trk-monitor", guarded(&RunMonitor::sample_loop));
   return self;
 }
 
-void RunMonitor::stop() {
+std::vector<std::string> RunMonitor::stop(std::chrono::milliseconds facts) {
+  std::vector<std::string> missing;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    (void)changed_.wait_for(lock, facts, [this] { return stopping_ || !describing_; });
+    stopping_ = true;
+    missing = missing_;
+  }
+  changed_.notify_all();
+  return missing;
+}
+
+void RunMonitor::settle(const char* fact) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!stopping_) std::erase(missing_, fact);
+}
+
+void RunMonitor::end_facts() {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    stopping_ = true;
+    describing_ = false;
   }
   changed_.notify_all();
 }
@@ -133,31 +168,42 @@ void RunMonitor::put(const char* key, Value value) {
 
 // --- once ------------------------------------------------------------------------------------------------------------
 
-// The cheap parts first: a process that dies soon has those.
+// The commit first, for it is what a result is worth, then what is cheap, then the rest by what it takes: a process
+// that dies soon has the first ones.
 void RunMonitor::describe() {
   uint64_t redacted = 0;
+  // The program's own repository, as for capture "source"; one that lies in none is of the repository it is started in.
+  const bool is_in_one = !input_.program_folder.empty() && find_git(input_.program_folder);
+  const std::string& code = is_in_one ? input_.program_folder : input_.folder;
+  const auto repository = code.empty() ? std::optional<GitFolder>() : find_git(code);
+  Value git = repository ? git_commit_facts(*repository, &redacted) : Value::map();
+  put("git", git);
+  settle(kCommit);
   put("host", host_facts());
   put("container", container_limits());
   put("launcher", input_.launcher);
   put("variables", input_.variables);
   if (input_.plan.command) put("command", command_line(&redacted));
+  settle(kMachine);
+  if (repository) {
+    git.set("dirty", git_dirty_fact(*repository));
+    put("git", std::move(git));
+  }
+  settle(kDirty);
   if (Value python = input_.python; python.is_map()) {
     size_t left_out = 0;
     python.set("packages", python_packages(input_.python_path, &left_out));
     if (left_out > 0) python.set("packages_left_out", static_cast<int64_t>(left_out));
     put("python", std::move(python));
   }
-  // The program's own repository, as for capture "source"; one that lies in none is of the repository it is started in.
-  const bool is_in_one = !input_.program_folder.empty() && find_git(input_.program_folder);
-  const std::string& code = is_in_one ? input_.program_folder : input_.folder;
-  if (!code.empty()) put("git", git_facts(code, &redacted));
+  settle(kPackages);
   if (input_.plan.diff) put("diff", git_diff(code, &redacted));
+  settle(kDiff);
   writer_->add_monitor_cpu(thread_cpu_ns());
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     redacted_ += redacted;
   }
-  watch_gpu();
 }
 
 // --- the GPU driver --------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads that look at a run's surroundings: one that says once what machine, packages and code it runs on, one
-// that samples machine and process each interval, and one that asks the GPU driver. None is ever joined; init(),
-// finish() and the end of the process wait for none of them. Threads: any.
+// that samples machine and process each interval, and one that asks the GPU driver. None is ever joined; init() waits
+// for none of them, finish() and the end of the process for the first one alone, and not long. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -35,16 +35,23 @@ struct MonitorInput {
 constexpr size_t kVariablesBytesMax = 256 * 1024;  // names and values; those behind are left out and counted
 Value environment_variables(uint64_t* redacted);
 
+// What finish() waits for the facts of a short run: within its 2 s for the disk, half of them at most.
+constexpr std::chrono::milliseconds kFactsWaitMax{1'000};
+
 class RunMonitor {
  public:
   // Starts what the input asks for. Where the system gives no thread nothing is looked at.
   static std::shared_ptr<RunMonitor> start(std::shared_ptr<Writer> writer, MonitorInput input);
-  void stop();  // at once; what is being looked at just now is not recorded any more
+  // Waits at most `facts` for what is said once, for a run may be over before that. What is being looked at then is not
+  // recorded any more. Returns what is missing: "git commit", "packages", ...
+  std::vector<std::string> stop(std::chrono::milliseconds facts);
   uint64_t redacted() const;
 
  private:
   explicit RunMonitor(std::shared_ptr<Writer> writer, MonitorInput input);
   void describe();
+  void settle(const char* fact);  // it is recorded, or there is none
+  void end_facts();
   void sample_loop();
   void gpu_loop();
   void watch_gpu();
@@ -62,6 +69,8 @@ class RunMonitor {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool stopping_ = false;
+  bool describing_ = false;           // the thread that says the facts is at it
+  std::vector<std::string> missing_;  // facts that are not settled
   uint64_t redacted_ = 0;
 };
 
