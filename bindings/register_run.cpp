@@ -55,7 +55,8 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
                                                                 {"torch_rank", &InitOptions::torch_rank},
                                                                 {"torch_world_size", &InitOptions::torch_world_size}};
   const std::pair<const char*, bool InitOptions::*> flags[] = {
-      {"strict", &InitOptions::strict}, {"quiet", &InitOptions::quiet}, {"child_of_run", &InitOptions::child_of_run}};
+      {"strict", &InitOptions::strict}, {"quiet", &InitOptions::quiet}, {"child_of_run", &InitOptions::child_of_run},
+      {"process_group", &InitOptions::process_group}};
   for (const auto& [key, member] : texts)
     if (name == key) return void(options->*member = py::cast<std::string>(value));
   for (const auto& [key, member] : numbers)
@@ -353,6 +354,10 @@ void register_run(py::module_& module) {
       .def_property_readonly("next_step", &Run::next_step)
       .def_property_readonly("id", &Run::id)
       .def_property_readonly("uid", &Run::uid)
+      .def_property_readonly("group_key", &Run::group_key)
+      .def_property_readonly("group_text", &Run::group_text)
+      .def_property_readonly("waits_for_run", &Run::waits_for_run)
+      .def("tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"))
       .def_property_readonly("name", &Run::name)
       .def_property_readonly("project", &Run::project)
       .def_property_readonly("dir", &Run::dir)

@@ -83,7 +83,8 @@ RunStatus Run::status() const {
   out.values_redacted += impl_->redacted;
   out.media = impl_->media;
   out.alerts_dropped = impl_->alerts.dropped();
-  out.recording = !impl_->finished;
+  out.recording = !impl_->finished && writer.gave_up.empty();
+  if (!out.recording) out.why_not_recording = writer.gave_up;
   if (impl_->finished) out.why_not_recording = "finished";
   return out;
 }

@@ -20,6 +20,8 @@ namespace tracker::internal {
 
 namespace {
 
+constexpr std::chrono::milliseconds kRunLookInterval{100};
+
 // What the store may still take beside what ends a run.
 uint64_t disk_bytes_left(const Store& store, uint64_t max_disk) {
   return max_disk - std::min(max_disk, disk_bytes(store.path()) + kDiskReserve);
@@ -201,7 +203,7 @@ void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
                   status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
   // Where even this finds no room, the line above and the count in status() are what there is.
-  (void)target_.note(refused_event({artifact->options_.use, target_.run, artifact->project, artifact->name,
+  (void)target_.note(refused_event({artifact->options_.use, run(), artifact->project, artifact->name,
                                     artifact->type, artifact->options_.use_as, status.to_string()}));
   artifact->settle(ArtifactState::kFailed, status);
 }
@@ -279,8 +281,24 @@ void RunArtifacts::fail(LoggedArtifact* artifact) {
   changed_.notify_all();
 }
 
+RunIdentity RunArtifacts::run() const {
+  const RunIdentity* found = target_.awaited_run ? target_.awaited_run() : nullptr;
+  return found != nullptr ? *found : target_.run;
+}
+
+// Of a rank that waits for its run: what the artifact says of who made it is not known before.
+Status RunArtifacts::wait_for_run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (target_.awaited_run && target_.awaited_run() == nullptr) {
+    if (given_up_) return Status(Code::kTimeout, "the run of rank 0, which this rank waits for, was not found");
+    changed_.wait_for(lock, kRunLookInterval, [this] { return given_up_.load(); });
+  }
+  return {};
+}
+
 Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   if (void (*pause)() = pause_.load()) pause();
+  TRACKER_RETURN_IF_ERROR(wait_for_run());
   const auto store = Store::open_or_create(target_.store_path);
   if (!store.ok()) return store.status();
   TRACKER_RETURN_IF_ERROR(check_max_disk(*store, artifact->draft_, target_.max_disk, &given_up_));
@@ -288,7 +306,7 @@ Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   options.aliases = artifact->options_.aliases;
   options.tags = artifact->options_.tags;
   options.ttl_s = artifact->options_.ttl_s;
-  if (artifact->options_.use == ArtifactUse::kOutput) options.run = target_.run.uid.hex();
+  if (artifact->options_.use == ArtifactUse::kOutput) options.run = run().uid.hex();
   options.cancel = &given_up_;
   // Of a process that is killed between the name and the run's event this tells what it made.
   options.about_to_name = [&](const Digest& content, const Digest& manifest, int64_t now_us) {
