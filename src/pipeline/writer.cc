@@ -30,7 +30,7 @@ Writer::Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreT
       target_(std::move(target)),
       disk_credit_(target_.max_disk / kDiskShare),
       began_(Clock::now()),
-      await_until_(began_ + kRunAwaitMax),
+      await_until_(began_ + target_.await_max),
       last_commit_(Clock::now()),
       last_sync_(Clock::now()),
       drained_(Clock::now()),

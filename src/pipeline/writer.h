@@ -76,6 +76,7 @@ struct StoreTarget {
   // Called by the store thread. `waiting`: who waits, for a message.
   std::function<std::optional<JoinedRun>(const Store&)> find_run = nullptr;
   std::string waiting = {};
+  std::chrono::milliseconds await_max = kRunAwaitMax;
   bool awaited = false;  // other ranks wait for this run
 };
 

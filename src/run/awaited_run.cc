@@ -24,16 +24,32 @@
 namespace tracker::internal {
 namespace {
 
-// The newest sign of life of rank 0, which has made the run.
-int64_t sign_of_life(const std::string& run_path) {
+// Where an attempt is claimed, and when it was.
+std::string claim_file_of(const std::string& run_path, int64_t attempt) {
+  return join_path(run_path, attempt == 1 ? kRunFile : attempt_file(attempt));
+}
+int64_t claimed_us(const RunIdentity& run, const std::string& file, int64_t attempt) {
+  struct stat st{};
+  if (attempt == 1 || ::stat(file.c_str(), &st) != 0) return run.created_us;
+  return int64_t{st.st_mtim.tv_sec} * 1'000'000 + st.st_mtim.tv_nsec / 1000;
+}
+
+// The newest sign of life of rank 0 in that attempt.
+int64_t sign_of_life(const std::string& run_path, int64_t attempt) {
   int64_t newest = 0;
   for (const std::string& path : RunFolder{RunIdentity{}, run_path}.writer_dbs()) {
     auto reader = WriterReader::open(path);
-    if (!reader.ok() || (*reader)->identity().rank != 0) continue;
+    if (!reader.ok() || (*reader)->identity().rank != 0 || (*reader)->identity().attempt != attempt) continue;
     const auto snapshot = (*reader)->snapshot();
     if (snapshot.ok()) newest = std::max(newest, snapshot->heartbeat_us);
   }
   return newest;
+}
+
+// The newest attempt, where it has this claim.
+std::optional<int64_t> attempt_with(const std::string& run_path, const std::string& launch) {
+  const auto claims = attempt_claims(run_path);
+  return !claims.empty() && claims.back().launch == launch ? std::optional(claims.back().attempt) : std::nullopt;
 }
 
 }  // namespace
@@ -91,7 +107,7 @@ std::optional<JoinedRun> AwaitedRun::look(const Store& store) {
   std::optional<JoinedRun> out;
   for (const Candidate& each : candidates(store)) {
     if (!is_live(each) || out) continue;  // of all of them the first sign is kept
-    if (const auto attempt = attempt_in(store, each)) out = JoinedRun{each.run, *attempt};
+    if (has_place(store, each)) out = JoinedRun{each.run, each.attempt};
   }
   looked_ = true;
   return out ? std::optional(keep(store, std::move(*out))) : std::nullopt;
@@ -113,14 +129,14 @@ std::vector<AwaitedRun::Candidate> AwaitedRun::candidates(const Store& store) co
   std::vector<Candidate> out;
   const std::string project = join_path(join_path(store.path(), kRunsFolder), folder_name(claim_.project));
   for (const std::string& path : newest_run_folders(project)) {
-    const auto run = read_run_document(join_path(path, kRunFile));
-    if (!run.ok() || std::abs(run->created_us - claim_.began_us) > kAgeUs) continue;
-    const auto claims = attempt_claims(path);
-    if (claims.empty() || claims.front().attempt != 1 || claims.front().launch != claim_.launch) continue;
-    out.push_back({*run, path});
+    const auto attempt = attempt_with(path, claim_.launch);
+    const auto run = attempt ? read_run_document(join_path(path, kRunFile)) : Result<RunIdentity>(Status());
+    if (!run.ok()) continue;
+    const std::string file = claim_file_of(path, *attempt);
+    const int64_t began_us = claimed_us(*run, file, *attempt);
+    if (std::abs(began_us - claim_.began_us) <= kAgeUs) out.push_back({*run, path, file, *attempt, began_us});
   }
-  std::sort(out.begin(), out.end(),
-            [](const Candidate& a, const Candidate& b) { return a.run.created_us > b.run.created_us; });
+  std::sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) { return a.began_us > b.began_us; });
   return out;
 }
 
@@ -128,24 +144,36 @@ std::vector<AwaitedRun::Candidate> AwaitedRun::candidates(const Store& store) co
 // process, by the clock of both or as this process has seen it; or it gives a sign of life while this process looks.
 // The run of a job before this one does none of that.
 bool AwaitedRun::is_live(const Candidate& run) {
-  const bool began_behind = run.run.created_us >= claim_.began_us;
-  const auto maker = read_claim_maker(join_path(run.path, kRunFile));
+  const bool began_behind = run.began_us >= claim_.began_us;
+  const auto maker = read_claim_maker(run.claim_file);
   const Liveness process = maker ? in_process_table(*maker) : Liveness::kUnknown;
   if (process == Liveness::kLive) return true;
   if (began_behind && maker && !maker->boot_id.empty() && maker->boot_id == this_process().boot_id) return true;
   if (process == Liveness::kDead) return false;
-  const int64_t sign = sign_of_life(run.path);
-  const auto [first, is_new] = first_signs_.emplace(run.run.uid, sign);
+  const int64_t sign = sign_of_life(run.path, run.attempt);
+  const auto [first, is_new] = first_signs_.emplace(std::pair(run.run.uid, run.attempt), sign);
   if (is_new) return looked_ && began_behind;
   return first->second > 0 ? sign > first->second : (first->second = sign, false);
 }
 
-// The attempt that a rank of this launch belongs to; none where the newest one is not of it, or has this rank already.
-std::optional<int64_t> AwaitedRun::attempt_in(const Store& store, const Candidate& run) const {
+// Of what may have had this rank before, an earlier start of this very process say.
+bool AwaitedRun::has_place(const Store& store, const Candidate& run) const {
   TakenAttempts taken{writers_of({run.run, run.path}), attempt_claims(run.path)};
   for (WriterIdentity& writer : journal_writers_of(store, run.run.uid)) taken.writers.push_back(std::move(writer));
-  const int64_t attempt = attempt_to_join(taken, {claim_.rank, claim_.world_size, claim_.launch, 0});
-  return attempt <= taken.newest() ? std::optional(attempt) : std::nullopt;
+  return attempt_to_join(taken, {claim_.rank, claim_.world_size, claim_.launch, 0}) == run.attempt;
+}
+
+std::optional<RunFolder> run_of_claim(const Store& store, const std::string& project, const std::string& launch) {
+  std::optional<RunFolder> newest;
+  for (const std::string& path : newest_run_folders(join_path(join_path(store.path(), kRunsFolder), folder_name(project)))) {
+    const auto attempt = attempt_with(path, launch);
+    auto run = attempt ? read_run_document(join_path(path, kRunFile)) : Result<RunIdentity>(Status());
+    if (!run.ok() || (newest && newest->identity.created_us > run->created_us)) continue;
+    const auto maker = read_claim_maker(claim_file_of(path, *attempt));
+    if (maker && in_process_table(*maker) == Liveness::kLive) continue;
+    newest = RunFolder{std::move(*run), path};
+  }
+  return newest;
 }
 
 }  // namespace tracker::internal

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pipeline/writer.h"
@@ -20,13 +21,17 @@
 
 namespace tracker::internal {
 
-// A run that a rank joins began at most so long before or behind the rank's own process.
+// An attempt that a rank joins began at most so long before or behind the rank's own process.
 constexpr std::chrono::minutes kClaimAgeMax{10};
 
 // When this process began, by the clock of its host.
 int64_t process_began_us();
 // What loopback addresses belong to: boot and network namespace. Empty where the kernel does not say.
 std::string loopback_place();
+
+// The newest run whose newest attempt has this claim, whatever its age, unless its rank 0 is seen to live: what rank 0
+// goes on with where it resumes and nothing names the run.
+std::optional<RunFolder> run_of_claim(const Store& store, const std::string& project, const std::string& launch);
 
 class AwaitedRun {
  public:
@@ -38,8 +43,8 @@ class AwaitedRun {
   };
   explicit AwaitedRun(Claim claim) : claim_(std::move(claim)) {}
 
-  // The run, where it was told; else the newest one with this claim that began about when this process did, that was
-  // seen to live and that has no writer of this rank. nullopt: not yet.
+  // The run, where it was told; else the newest one whose newest attempt has this claim, began about when this process
+  // did, was seen to live and has no writer of this rank. nullopt: not yet.
   std::optional<JoinedRun> look(const Store& store);
   // "uid attempt id", as rank 0 gives it. kInvalid: something else.
   Status tell(std::string_view text);
@@ -55,11 +60,12 @@ class AwaitedRun {
  private:
   struct Candidate {
     RunIdentity run;
-    std::string path;
+    std::string path, claim_file;
+    int64_t attempt = 1, began_us = 0;
   };
   std::vector<Candidate> candidates(const Store& store) const;
   bool is_live(const Candidate& run);
-  std::optional<int64_t> attempt_in(const Store& store, const Candidate& run) const;
+  bool has_place(const Store& store, const Candidate& run) const;
   JoinedRun keep(const Store& store, JoinedRun joined);
 
   const Claim claim_;
@@ -70,7 +76,7 @@ class AwaitedRun {
   // The looking thread's own.
   Found kept_;
   bool looked_ = false;
-  std::map<Id128, int64_t> first_signs_;  // signs of life of runs that the first look has seen
+  std::map<std::pair<Id128, int64_t>, int64_t> first_signs_;  // of life, by run and attempt
 };
 
 }  // namespace tracker::internal

@@ -253,6 +253,13 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     // Also torchrun with one process: its restart is a new attempt too.
     folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
   } else {
+    // Where other ranks wait for this run, the claim names the one to go on with.
+    if (launch->awaited && (o.resume == "allow" || facts.restarts > 0))
+      found = run_of_claim(*store, o.project, facts.text);
+    if (found) {
+      take(launch, std::move(*found), true);
+      return {};
+    }
     folder = store->create_run(o.project, o.id, Id128(), facts.text);
   }
   if (!folder.ok()) return folder.status();

@@ -117,7 +117,7 @@ Status Run::start() {
   impl_->writer = std::make_shared<Writer>(
       std::move(*journal), identity,
       StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files, plan.max_disk, find_run,
-                  plan.rank.why, plan.awaited});
+                  plan.rank.why, kRunAwaitMax, plan.awaited});
   if (Status status = impl_->writer->start(); !status.ok()) {
     if (plan.options.strict) {
       impl_->writer->abandon();

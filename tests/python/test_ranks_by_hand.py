@@ -83,9 +83,10 @@ def test_a_job_that_is_started_again_makes_a_second_run(store: Path) -> None:
     assert [[rank.rank for rank in run.ranks()] for run in runs] == [[0, 1, 2]] * 2
 
 
-def test_a_job_that_is_resumed_makes_a_second_attempt(store: Path) -> None:
+@pytest.mark.parametrize("init", ["{'resume': 'allow'}", "{'id': 'same', 'resume': 'allow'}"])
+def test_a_job_that_is_started_again_and_resumes_makes_a_second_attempt(store: Path, init: str) -> None:
     for _ in range(2):
-        job(INIT="{'id': 'same', 'resume': 'allow'}")
+        job(INIT=init)
     (run,) = tracker.runs(dir=str(store))
     assert sorted((writer["rank"], writer["attempt"]) for writer in run.writers) == [
         (rank, attempt) for rank in range(RANKS) for attempt in (1, 2)
@@ -120,7 +121,7 @@ def test_what_a_rank_logs_before_rank_0_begins_is_stored(store: Path) -> None:
     early = start(1, size=2, HOLD="1")
     assert early.stdout is not None
     assert early.stdout.readline() == "said\n"
-    assert tracker.runs(dir=str(store)) == []
+    assert len(tracker.runs(dir=str(store))) == 0
     first = start(0, size=2, HOLD="1")
     assert first.stdout is not None
     assert first.stdout.readline() == "said\n"
