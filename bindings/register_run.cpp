@@ -54,9 +54,10 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
                                                                 {"world_size", &InitOptions::world_size},
                                                                 {"torch_rank", &InitOptions::torch_rank},
                                                                 {"torch_world_size", &InitOptions::torch_world_size}};
-  const std::pair<const char*, bool InitOptions::*> flags[] = {
-      {"strict", &InitOptions::strict}, {"quiet", &InitOptions::quiet}, {"child_of_run", &InitOptions::child_of_run},
-      {"process_group", &InitOptions::process_group}};
+  const std::pair<const char*, bool InitOptions::*> flags[] = {{"strict", &InitOptions::strict},
+                                                               {"quiet", &InitOptions::quiet},
+                                                               {"child_of_run", &InitOptions::child_of_run},
+                                                               {"process_group", &InitOptions::process_group}};
   for (const auto& [key, member] : texts)
     if (name == key) return void(options->*member = py::cast<std::string>(value));
   for (const auto& [key, member] : numbers)
@@ -357,7 +358,8 @@ void register_run(py::module_& module) {
       .def_property_readonly("group_key", &Run::group_key)
       .def_property_readonly("group_text", &Run::group_text)
       .def_property_readonly("waits_for_run", &Run::waits_for_run)
-      .def("tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"))
+      .def(
+          "tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"))
       .def_property_readonly("name", &Run::name)
       .def_property_readonly("project", &Run::project)
       .def_property_readonly("dir", &Run::dir)

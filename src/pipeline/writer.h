@@ -290,7 +290,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   const std::unique_ptr<Journal> journal_;
   WriterIdentity identity_;
-  StoreTarget target_;  // which run it is: the store thread's, which learns it where this rank waits for it
+  StoreTarget target_;      // which run it is: the store thread's, which learns it where this rank waits for it
   bool quiescent_ = false;  // no producer is inside the journal any more
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
 

@@ -165,7 +165,8 @@ bool AwaitedRun::has_place(const Store& store, const Candidate& run) const {
 
 std::optional<RunFolder> run_of_claim(const Store& store, const std::string& project, const std::string& launch) {
   std::optional<RunFolder> newest;
-  for (const std::string& path : newest_run_folders(join_path(join_path(store.path(), kRunsFolder), folder_name(project)))) {
+  for (const std::string& path :
+       newest_run_folders(join_path(join_path(store.path(), kRunsFolder), folder_name(project)))) {
     const auto attempt = attempt_with(path, launch);
     auto run = attempt ? read_run_document(join_path(path, kRunFile)) : Result<RunIdentity>(Status());
     if (!run.ok() || (newest && newest->identity.created_us > run->created_us)) continue;

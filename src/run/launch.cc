@@ -433,7 +433,8 @@ void decide_recording(LaunchFacts* facts, Launch* launch) {
   } else if (!is_found) {
     launch->why_not = rank.why + ", and nothing names the run that the ranks share";
     launch->gated_line = fmt::format(
-        "{} records nothing: nothing names the run that the ranks share; the same TRACKER_RUN_ID on all of them does, and "
+        "{} records nothing: nothing names the run that the ranks share; the same TRACKER_RUN_ID on all of them does, "
+        "and "
         "so do MASTER_ADDR, MASTER_PORT and WORLD_SIZE",
         rank.why);
   } else if (o.ranks == "observe") {

@@ -114,10 +114,10 @@ Status Run::start() {
                                                      why));
   std::function<std::optional<JoinedRun>(const Store&)> find_run;
   if (plan.awaits) find_run = [awaits = plan.awaits](const Store& store) { return awaits->look(store); };
-  impl_->writer = std::make_shared<Writer>(
-      std::move(*journal), identity,
-      StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files, plan.max_disk, find_run,
-                  plan.rank.why, kRunAwaitMax, plan.awaited});
+  impl_->writer =
+      std::make_shared<Writer>(std::move(*journal), identity,
+                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files,
+                                           plan.max_disk, find_run, plan.rank.why, kRunAwaitMax, plan.awaited});
   if (Status status = impl_->writer->start(); !status.ok()) {
     if (plan.options.strict) {
       impl_->writer->abandon();
@@ -179,9 +179,7 @@ int64_t Run::attempt() const {
   return found != nullptr ? found->joined.attempt : impl_->launch.attempt;
 }
 std::string Run::group_key() const { return impl_->launch.group_key; }
-std::string Run::group_text() const {
-  return AwaitedRun::text_of({impl_->launch.run, impl_->launch.attempt});
-}
+std::string Run::group_text() const { return AwaitedRun::text_of({impl_->launch.run, impl_->launch.attempt}); }
 Status Run::tell_run(std::string_view text) {
   return impl_->launch.awaits ? impl_->launch.awaits->tell(text)
                               : Status(Code::kInvalid, "this process waits for no run");

@@ -63,7 +63,8 @@ RunStatus Run::status() const {
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
-  out.survives_process = impl_->writer->journal()->survives_process();
+  // Of a rank that dies while it waits for its run nobody knows where its points belong.
+  out.survives_process = impl_->writer->journal()->survives_process() && !waits_for_run();
   out.survives_container = writer.committed_lately;
   out.survives_power = writer.synced_lately;
   if (impl_->artifacts) {

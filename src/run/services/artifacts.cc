@@ -203,8 +203,8 @@ void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
                   status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
   // Where even this finds no room, the line above and the count in status() are what there is.
-  (void)target_.note(refused_event({artifact->options_.use, run(), artifact->project, artifact->name,
-                                    artifact->type, artifact->options_.use_as, status.to_string()}));
+  (void)target_.note(refused_event({artifact->options_.use, run(), artifact->project, artifact->name, artifact->type,
+                                    artifact->options_.use_as, status.to_string()}));
   artifact->settle(ArtifactState::kFailed, status);
 }
 

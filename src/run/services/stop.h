@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds next_search_pause(std::chrono::milliseconds 
 struct StopPlace {
   std::string run_path;  // empty: it is found by what follows
   int64_t attempt = 1;
-  std::string project_path, launch;  // WriterIdentity.launch
+  std::string project_path, launch;                // WriterIdentity.launch
   std::shared_ptr<const AwaitedRun> awaited = {};  // the run that this rank waits for; may be null
 };
 

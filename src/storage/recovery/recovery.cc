@@ -204,10 +204,10 @@ Status forget_waiting(const std::string& dir, const WriterIdentity& writer, Pati
   if (!journal.ok())
     return journal.status().code() == Code::kBusy || journal.status().code() == Code::kNotFound ? Status()
                                                                                                 : journal.status();
-  report->left.push_back(fmt::format("{}: rank {} (pid {} on {}) was killed before it found the run of rank 0: what it "
-                                     "logged is lost: {}",
-                                     writer.run.project, writer.rank, writer.pid, writer.host,
-                                     counted_text((*journal)->accepted())));
+  report->left.push_back(
+      fmt::format("{}: rank {} (pid {} on {}) was killed before it found the run of rank 0: what it "
+                  "logged is lost: {}",
+                  writer.run.project, writer.rank, writer.pid, writer.host, counted_text((*journal)->accepted())));
   (*journal)->remove();
   return {};
 }
