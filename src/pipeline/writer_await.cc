@@ -37,6 +37,7 @@ bool Writer::run_is_known() {
 
 // True when it is given up. The last look is behind the end of the time.
 bool Writer::wait_for_run() {
+  look_at_disk();
   {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto now = Clock::now();

@@ -63,8 +63,8 @@ RunStatus Run::status() const {
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
-  // Of a rank that dies while it waits for its run nobody knows where its points belong.
-  out.survives_process = impl_->writer->journal()->survives_process() && !waits_for_run();
+  out.survives_process =
+      impl_->writer->journal()->survives_process() && !waits_for_run();  // its points have no run yet
   out.survives_container = writer.committed_lately;
   out.survives_power = writer.synced_lately;
   if (impl_->artifacts) {
@@ -85,8 +85,7 @@ RunStatus Run::status() const {
   out.media = impl_->media;
   out.alerts_dropped = impl_->alerts.dropped();
   out.recording = !impl_->finished && writer.gave_up.empty();
-  if (!out.recording) out.why_not_recording = writer.gave_up;
-  if (impl_->finished) out.why_not_recording = "finished";
+  out.why_not_recording = impl_->finished ? "finished" : writer.gave_up;
   return out;
 }
 
