@@ -63,10 +63,10 @@ RunStatus Run::status() const {
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
-  out.survives_process =
-      impl_->writer->journal()->survives_process() && !waits_for_run();  // its points have no run yet
-  out.survives_container = writer.committed_lately;
-  out.survives_power = writer.synced_lately;
+  const bool has_run = !waits_for_run();  // else nobody knows where its points belong
+  out.survives_process = has_run && impl_->writer->journal()->survives_process();
+  out.survives_container = has_run && writer.committed_lately;
+  out.survives_power = has_run && writer.synced_lately;
   if (impl_->artifacts) {
     const ArtifactCounts artifacts = impl_->artifacts->counts();
     out.artifacts_stored = artifacts.stored;

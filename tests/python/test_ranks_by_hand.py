@@ -23,6 +23,10 @@ import os, sys, time, tracker
 run = tracker.init(project="hand", **eval(os.environ.get("INIT", "{}")))
 for step in range(20):
     run.log({"loss": step + run.rank / 8}, step=step)
+if "MODEL" in os.environ:
+    model = tracker.Artifact(os.environ["MODEL"], type="model")
+    model.add_file(sys.argv[0])
+    run.log_artifact(model, aliases=["best"])
 print("said", flush=True)
 if "HOLD" in os.environ:
     sys.stdin.read()
@@ -31,10 +35,16 @@ print(run.id, run.status().points_stored, run.status().points_dropped)
 """
 
 
+@pytest.fixture(autouse=True)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("program.py").write_text(PROGRAM)
+
+
 def start(rank: int, port: int = 29500, size: int = RANKS, **extra: str) -> subprocess.Popen[str]:
     variables = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "master-0", "MASTER_PORT": str(port)}
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "program.py"],
         env={**os.environ, **variables, "TRACKER_RANKS": "all", **extra},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -53,8 +63,15 @@ def end(*processes: subprocess.Popen[str]) -> list[str]:
     return out
 
 
+def wait_for_ranks(count: int) -> None:
+    """A waiting rank looks once a second."""
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end and [len(run.ranks()) for run in tracker.runs()] != [count]:
+        time.sleep(0.1)
+
+
 def job(port: int = 29500, **extra: str) -> list[str]:
-    return end(*[start(rank, port, **extra) for rank in reversed(range(RANKS))])
+    return end(*[start(rank, port, RANKS, **extra) for rank in reversed(range(RANKS))])
 
 
 @pytest.mark.parametrize("address", ["master-0", "127.0.0.1", "localhost"])
@@ -118,19 +135,21 @@ def test_a_rank_0_that_was_killed_before_is_not_joined(store: Path) -> None:
 
 
 def test_what_a_rank_logs_before_rank_0_begins_is_stored(store: Path) -> None:
-    early = start(1, size=2, HOLD="1")
+    early = start(1, size=2, HOLD="1", MODEL="early")
     assert early.stdout is not None
     assert early.stdout.readline() == "said\n"
     assert len(tracker.runs(dir=str(store))) == 0
     first = start(0, size=2, HOLD="1")
     assert first.stdout is not None
     assert first.stdout.readline() == "said\n"
-    time.sleep(2)  # it waits at most a second for its next look
+    wait_for_ranks(2)
     end(early, first)
     (run,) = tracker.runs(dir=str(store))
     assert run.points == 40
     rows = run.history("loss", all=True)
     assert rows.values[rows.ranks == 1].tolist() == [step + 1 / 8 for step in range(20)]
+    assert [made.name for made in run.outputs] == ["hand/early:v0"]
+    assert {move.run for move in run.outputs[0].artifact().alias_history} == {run.uid}
 
 
 def test_a_rank_that_is_killed_before_it_found_a_run_is_counted(store: Path) -> None:
@@ -151,7 +170,7 @@ def test_a_rank_that_is_killed_behind_that_is_recovered_into_the_run(store: Path
     for process in (first, second):
         assert process.stdout is not None
         assert process.stdout.readline() == "said\n"
-    time.sleep(2)
+    wait_for_ranks(2)
     second.send_signal(signal.SIGKILL)
     second.communicate()
     end(first)
