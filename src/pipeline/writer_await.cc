@@ -83,10 +83,10 @@ void Writer::give_up_run() {
     degraded_ = true;
     last_error_ = gave_up_;
   }
-  say_once_.say("no run", fmt::format("{}: its {}{} are dropped; the same TRACKER_RUN_ID on all ranks names the run "
-                                      "that they share",
-                                      gave_up_, count_text(points, "point", "points"),
-                                      texts > 0 ? " and " + count_text(texts, "text", "texts") : ""));
+  std::string dropped = points > 0 ? count_text(points, "point", "points") : "";
+  if (texts > 0) dropped += (dropped.empty() ? "" : " and ") + count_text(texts, "text", "texts");
+  say_once_.say("no run", fmt::format("{}{}; the same TRACKER_RUN_ID on all ranks names the run that they share",
+                                      gave_up_, dropped.empty() ? "" : ": " + dropped + " dropped"));
   end_journal();
 }
 

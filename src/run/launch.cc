@@ -254,8 +254,7 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
   } else {
     // Where other ranks wait for this run, the claim names the one to go on with.
-    if (launch->awaited && (o.resume == "allow" || facts.restarts > 0))
-      found = run_of_claim(*store, o.project, facts.text);
+    if (launch->awaited && o.resume == "allow") found = run_of_claim(*store, o.project, facts.text);
     if (found) {
       take(launch, std::move(*found), true);
       return {};

@@ -189,7 +189,7 @@ TEST_F(WaitingWriterTest, ARankThatFindsNoRunInItsTimeDropsWhatItLoggedAndSaysSo
   EXPECT_EQ(writer_->series_counts().of(1).pending, 0u);
   EXPECT_EQ(log(), Code::kClosed) << "nothing more is taken";
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              ::testing::HasSubstr("to record into: its 5 points are dropped; the same TRACKER_RUN_ID on all ranks"));
+              ::testing::HasSubstr("to record into: 5 points dropped; the same TRACKER_RUN_ID on all ranks"));
   EXPECT_EQ(StoreTarget{}.await_max, kRunAwaitMax);
 }
 
