@@ -54,8 +54,10 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
                                                                 {"world_size", &InitOptions::world_size},
                                                                 {"torch_rank", &InitOptions::torch_rank},
                                                                 {"torch_world_size", &InitOptions::torch_world_size}};
-  const std::pair<const char*, bool InitOptions::*> flags[] = {
-      {"strict", &InitOptions::strict}, {"quiet", &InitOptions::quiet}, {"child_of_run", &InitOptions::child_of_run}};
+  const std::pair<const char*, bool InitOptions::*> flags[] = {{"strict", &InitOptions::strict},
+                                                               {"quiet", &InitOptions::quiet},
+                                                               {"child_of_run", &InitOptions::child_of_run},
+                                                               {"process_group", &InitOptions::process_group}};
   for (const auto& [key, member] : texts)
     if (name == key) return void(options->*member = py::cast<std::string>(value));
   for (const auto& [key, member] : numbers)
@@ -301,6 +303,18 @@ Run* run_of_core(PyObject* core) {
   return py::handle(core).cast<Run*>();
 }
 
+namespace {
+
+// How ranks that nothing names find the run of rank 0 through the store of a process group.
+void register_process_group(py::class_<Run, std::shared_ptr<Run>>& run) {
+  run.def_property_readonly("group_key", &Run::group_key)
+      .def_property_readonly("group_text", &Run::group_text)
+      .def_property_readonly("waits_for_run", &Run::waits_for_run)
+      .def("tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"));
+}
+
+}  // namespace
+
 void register_run(py::module_& module) {
   py::class_<Run, std::shared_ptr<Run>> run(module, "RunCore", "The verbs of a run beside log() and metric().");
   run.def(
@@ -363,6 +377,7 @@ void register_run(py::module_& module) {
       .def_property_readonly("world_size", &Run::world_size)
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
+  register_process_group(run);
   register_media(module, run);
   module.def("upload_stored", &upload_stored, py::arg("run"), py::arg("folder"), py::arg("make_folder"),
              "As RunCore.upload(), of a run that is stored, to the server that is known.");

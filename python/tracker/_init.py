@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tracker import _console, _core, _current, _options, _parent
+from tracker import _console, _core, _current, _options, _parent, _process_group
 from tracker._plain import plain_config, refuse_media, why_refused
 from tracker._run import Run
 
@@ -190,6 +190,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         "child_of_run": _child_of_run(),
         **_torch_rank(),
     }
+    options["process_group"] = "torch_rank" in options and _process_group.store() is not None
     for option in _LABELS:
         options[option] = _options.label(option, given[option])
     for option in ("group", "job_type", "notes"):
@@ -223,6 +224,8 @@ def _open(options: dict[str, Any]) -> Run:
     refused = options.pop("refused")
     run = Run(_core.init_run(options))
     run._cell = cell
+    if options["process_group"]:
+        _process_group.meet(run._core)
     for key in ("notes", "group", "job_type"):
         if options.get(key):
             run._labels[key] = options[key]

@@ -71,7 +71,7 @@ class Run(_core.Run):
 
     @property
     def uid(self) -> str:
-        """32 hex digits, made once for ever."""
+        """32 hex digits, made once for ever; "" while this rank waits for the run of rank 0, and where it is gated."""
         return self._core.uid
 
     @property

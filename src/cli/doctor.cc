@@ -241,7 +241,11 @@ void examine_launch(DoctorReport* out) {
     add_fact(&section, "records", rank->is_first,
              rank->is_first ? "yes" : "not with ranks=\"first\": " + rank->gated_line());
     const bool shared = launch_key(get_env, "").has_value() || get_env("TRACKER_RUN_ID") != nullptr;
-    add_fact(&section, "shared_run", shared, shared ? "ranks find the same run" : "by the launcher's process");
+    const bool claimed = launch_claim(get_env, *rank, "here").has_value();
+    add_fact(&section, "shared_run", shared,
+             shared    ? "ranks find the same run"
+             : claimed ? "ranks find the run of rank 0 by MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
+                       : "by the launcher's process");
   }
   out->sections.push_back(std::move(section));
 }

@@ -157,6 +157,8 @@ class Journal {
   // Another process has replayed this journal up to `stored` and is done: what lies behind is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.
   void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
+  // Which run this journal is of, where open() was not told: a recoverer finds it from here on. Not ok: as before.
+  Status set_run(const WriterIdentity& identity);
   // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
   // again.
   bool check_links();
@@ -268,9 +270,9 @@ class Journal {
 
   const JournalOptions options_;
   JournalPlace place_;
-  std::string dir_;  // this and identity_: set by open() and never again
+  std::string dir_;  // set by open() and never again
   HotRun* const hot_;
-  WriterIdentity identity_;
+  WriterIdentity identity_;  // likewise, but for what set_run() sets under defs_mutex_
   std::atomic<uint32_t> users_{0};
   std::atomic<bool> closed_{false}, undrained_{false}, refusing_{false};
   std::atomic<uint64_t> texts_refused_{0};

@@ -394,6 +394,15 @@ Status Journal::append_def(const SeriesDef& series, uint64_t room) {
   return status.ok() ? defs_file_->append(series, room) : status;
 }
 
+Status Journal::set_run(const WriterIdentity& identity) {
+  const std::lock_guard<std::mutex> guard(defs_mutex_);
+  identity_.run = identity.run;
+  identity_.run_dir = identity.run_dir;
+  identity_.attempt = identity.attempt;
+  identity_.store = identity.store;
+  return defs_file_ ? make_defs_anew(Status(Code::kIo, "the journal cannot be given its run")) : Status();
+}
+
 // Under defs_mutex_. `why`: what is said where that cannot even begin.
 Status Journal::make_defs_anew(Status why) {
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());

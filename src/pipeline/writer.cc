@@ -30,6 +30,8 @@ Writer::Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreT
       identity_(std::move(identity)),
       target_(std::move(target)),
       disk_credit_(target_.max_disk / kDiskShare),
+      began_(Clock::now()),
+      await_until_(began_ + target_.await_max),
       last_commit_(Clock::now()),
       last_sync_(Clock::now()),
       drained_(Clock::now()),
@@ -47,7 +49,7 @@ void Writer::abandon() {
 
 Status Writer::start() {
   auto self = shared_from_this();
-  if (!target_.problem.ok()) note_failure(target_.problem);
+  if (!target_.problem.ok() && !target_.find_run) note_failure(target_.problem);
   else journal_->note_progress();  // of a disk that has answered init
   const bool both = start_background_thread("trk-drain", [self] { self->drain_loop(); }) &&
                     start_background_thread("trk-store", [self] { self->store_loop(); });
@@ -100,7 +102,7 @@ Writer::Batch Writer::next_batch(const StoreRounds& rounds) {
   Batch out;
   std::unique_lock<std::mutex> lock(mutex_);
   const auto due = [&] { return !queue_.empty() || flush_done_ < flush_drained_ || drained_all_ || disk_look_wanted_; };
-  auto idle = Clock::duration(disk_room() == DiskRoom::kEnough ? kHeartbeatInterval : kDiskLookInterval);
+  auto idle = Clock::duration(disk_room() == DiskRoom::kEnough ? heartbeat_interval() : kDiskLookInterval);
   if (const auto at = sync_due(rounds); at && queue_.empty())
     idle = std::max(*at + kSyncAhead - kSyncAheadAlone - Clock::now(), Clock::duration::zero());
   changed_.wait_for(lock, rounds.compacting ? Clock::duration::zero() : idle, due);
@@ -117,7 +119,7 @@ Writer::Batch Writer::next_batch(const StoreRounds& rounds) {
   const auto sync = sync_due(rounds);
   out.durable = out.last || flush_done_ < out.flush ||
                 (sync && now >= (out.frames.empty() ? *sync + kSyncAhead - kSyncAheadAlone : *sync));
-  out.beat = now - last_commit_ >= kHeartbeatInterval;
+  out.beat = now - last_commit_ >= heartbeat_interval();
   return out;
 }
 
@@ -148,6 +150,7 @@ bool Writer::store_round(StoreRounds* rounds) {
     return false;
   }
   if (auto pause = store_pause_.load()) pause();
+  if (!run_is_known()) return wait_for_run();
   const uint64_t doubts = journal_->doubts();
   look_at_disk();
   const auto begun = Clock::now();
@@ -322,6 +325,12 @@ bool Writer::close_database() {
   }
   db_.reset();
   for (const std::string& path : pinned_parts_) settle_part(path);
+  end_journal();
+  return true;
+}
+
+// Nothing of it is needed any more.
+void Writer::end_journal() {
   {
     const std::lock_guard<std::mutex> files(files_mutex_);
     files_removed_ = true;
@@ -333,7 +342,6 @@ bool Writer::close_database() {
     done_ = true;
   }
   changed_.notify_all();
-  return true;
 }
 
 void Writer::note_failure(const Status& status) {
@@ -471,6 +479,7 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   quiescent_ = quiescent;
   end_record_ = std::move(end);
   stopping_ = true;
+  await_until_ = std::min(await_until_, Clock::now() + timeout / 4 * 3);  // the rest is for what is stored then
   journal_->wake();
   if (threads_ == Threads::kBoth && changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
   if (closing_ && last_error_.empty())

@@ -41,6 +41,12 @@ constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power lo
 constexpr std::chrono::milliseconds kSyncAhead{150};
 constexpr std::chrono::milliseconds kSyncAheadAlone{50};
 constexpr std::chrono::seconds kHeartbeatInterval{15};
+// While other ranks may be waiting to see that this one lives, and how long they do.
+constexpr std::chrono::seconds kAwaitedHeartbeat{1};
+constexpr std::chrono::minutes kRunAwaitMax{10};
+// Between two looks for the run that a rank waits for.
+constexpr std::chrono::milliseconds kAwaitLookFirst{50};
+constexpr std::chrono::milliseconds kAwaitLookMax{1000};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;    // encoded frames that wait for the disk
 constexpr size_t kWaitingBytesMax = 40 * 1024 * 1024;  // rings, these frames, and texts that are in neither, together
 constexpr size_t kWaitingBytesEach = 4 * 1024 * 1024;  // of frames and of texts, whatever the others have
@@ -53,6 +59,12 @@ constexpr uint64_t kSeriesMemoryBytes = 300;         // what a metric takes in a
 constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
+// What a rank joins.
+struct JoinedRun {
+  RunIdentity run;
+  int64_t attempt = 1;
+};
+
 // Where the run is to be stored. The store may not exist yet, or not be writable: it is tried again until it is.
 struct StoreTarget {
   std::string store_path;
@@ -60,6 +72,12 @@ struct StoreTarget {
   Status problem;              // why init could not open it; ok when it could
   std::string files = "auto";  // TRACKER_STORE_FILES
   uint64_t max_disk = 0;       // bytes of the store; 0: no bound
+  // Of a rank that waits for the run of rank 0, whose `run` is none yet: finds it, or nothing while it is not there.
+  // Called by the store thread. `waiting`: who waits, for a message.
+  std::function<std::optional<JoinedRun>(const Store&)> find_run = nullptr;
+  std::string waiting = {};
+  std::chrono::milliseconds await_max = kRunAwaitMax;
+  bool awaited = false;  // other ranks wait for this run
 };
 
 struct WriterStatus {
@@ -74,6 +92,7 @@ struct WriterStatus {
   std::string files;        // "sqlite", "frames"; empty before the store was opened
   std::string file_system;  // what they lie on: "NFS", "local", …
   int parts = 0;            // files the database has gone on in
+  std::string gave_up;      // the run that this rank was to record into was not found: nothing is recorded any more
 };
 
 struct SigtermMark;  // pipeline/sigterm.h
@@ -247,6 +266,11 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Status commit(const Batch& batch);
   Status open_database();
   void keep_run_file(bool now);
+  bool run_is_known();
+  bool wait_for_run();
+  void give_up_run();
+  void end_journal();
+  std::chrono::seconds heartbeat_interval() const;
   void leave_part();
   void leave_unreadable_part(const std::string& path);
   Status plan_next_part();
@@ -266,7 +290,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   const std::unique_ptr<Journal> journal_;
   WriterIdentity identity_;
-  const StoreTarget target_;
+  StoreTarget target_;      // which run it is: the store thread's, which learns it where this rank waits for it
   bool quiescent_ = false;  // no producer is inside the journal any more
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
 
@@ -298,6 +322,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::atomic<uint64_t> durable_seq_{0};
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
   bool stopping_ = false, drained_all_ = false, done_ = false;
+  Clock::time_point began_, await_until_;  // how long a rank waits for its run
+  std::string gave_up_;
   bool closing_ = false;  // all is stored and fsynced; the database is about to be closed
   std::string end_record_;
   Status finish_status_;
@@ -347,7 +373,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   };
   LeftPart left_;
   std::vector<std::string> pinned_parts_;
-  Clock::time_point next_shrink_, next_run_file_check_;
+  Clock::time_point next_shrink_, next_run_file_check_, next_look_;
+  std::chrono::milliseconds look_pause_ = kAwaitLookFirst;
   std::vector<RingPosition> positions_;  // up to which the committed frames hold the rings
   std::vector<FrameRecord> opening_;     // the first frames of a next part
   std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, monitor_cpu_ns_{0};

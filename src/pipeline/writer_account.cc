@@ -97,6 +97,7 @@ WriterStatus Writer::status() const {
   out.committed_lately = !out.degraded && waits < kCommitLate;
   out.synced_lately = !out.degraded && std::max(waits, unsynced) < kSyncInterval * 3;
   out.parts = parts_;
+  out.gave_up = gave_up_;
   if (parts_ == 0) return out;
   out.files = store_files_name(files_.kind);
   out.file_system = files_.file_system;

@@ -43,8 +43,16 @@ Status Run::attach() {
     return Status(Code::kInvalid, "attach() is for a forked child; this process records the run already");
   if (!impl_->writer || impl_->observed())
     return Status(Code::kInvalid, "attach(): the parent process does not record this run", impl_->launch.why_not);
+  if (waits_for_run())
+    return Status(Code::kInvalid, "attach(): the parent process still waits for the run of rank 0",
+                  "a child that is forked later attaches; the same TRACKER_RUN_ID on all ranks needs no wait");
   const NoWriteSignals guard;
-  auto launch = decide_launch(options_to_attach(impl_->launch));
+  InitOptions options = options_to_attach(impl_->launch);
+  if (const AwaitedRun::Found* found = impl_->awaited()) {
+    options.id = found->joined.run.id;
+    options.attach_attempt = found->joined.attempt;
+  }
+  auto launch = decide_launch(options);
   if (!launch.ok()) return launch.status();
   auto own = std::make_unique<Impl>(std::move(*launch));
   if (!impl_->launch.options.name.empty()) own->name = impl_->launch.options.name;

@@ -22,6 +22,7 @@
 #include "query/attempts.h"
 #include "query/merge.h"
 #include "query/run_view.h"
+#include "run/awaited_run.h"
 #include "run/exit_hook.h"
 #include "run/resume.h"
 #include "run/shared_run.h"
@@ -252,6 +253,12 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     // Also torchrun with one process: its restart is a new attempt too.
     folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
   } else {
+    // Where other ranks wait for this run, the claim names the one to go on with.
+    if (launch->awaited && o.resume == "allow") found = run_of_claim(*store, o.project, facts.text);
+    if (found) {
+      take(launch, std::move(*found), true);
+      return {};
+    }
     folder = store->create_run(o.project, o.id, Id128(), facts.text);
   }
   if (!folder.ok()) return folder.status();
@@ -386,7 +393,7 @@ void run_in_memory(Launch* launch, const Status& problem) {
   if (!launch->run.uid.is_zero()) return;
   const InitOptions& o = launch->options;
   const std::string shared = o.id.empty() ? launch->launch_text : o.id + "/" + launch->launch_text;
-  launch->run.uid = is_shared(*launch)
+  launch->run.uid = is_shared(*launch) && !launch->awaited
                         ? Id128::hash_of(fmt::format("{}/{}/{}", launch->store_path, o.project, shared))
                         : Id128::random();  // ranks that share a run must still do so when the disk comes back
   launch->run.project = o.project;
@@ -398,19 +405,40 @@ void run_in_memory(Launch* launch, const Status& problem) {
       join_path(launch->store_path, "runs/" + folder_name(launch->run.project) + "/" + folder_name(launch->run.id));
 }
 
-// Whether this process is a writer, and what is said where it is not.
-void decide_recording(const LaunchFacts& facts, Launch* launch) {
+// Where nothing names the run that ranks share: how they find that of rank 0. False: in no way.
+bool find_by_rank_0(LaunchFacts* facts, Launch* launch) {
   const InitOptions& o = launch->options;
+  facts->text = claim_text([](const char* name) { return std::getenv(name); }, launch->rank, facts->ordinal);
+  launch->launch_text = facts->text;
+  if (o.process_group) launch->group_key = fmt::format("tracker/init-{}", facts->ordinal);
+  if (facts->text.empty() && launch->group_key.empty()) return false;
+  if (launch->rank.is_first) {
+    launch->awaited = launch->rank.world_size > 1;
+    return true;
+  }
+  launch->awaits = std::make_shared<AwaitedRun>(AwaitedRun::Claim{
+      o.project, o.process_group ? "" : facts->text, launch->rank.rank, launch->rank.world_size, process_began_us()});
+  launch->store_problem = Status(Code::kTimeout, launch->rank.why + " waits for the run of rank 0");
+  return true;
+}
+
+// Whether this process is a writer, and what is said where it is not.
+void decide_recording(LaunchFacts* facts, Launch* launch) {
+  const InitOptions& o = launch->options;
+  const bool is_nameless = o.id.empty() && o.resume_from.empty() && env("TRACKER_RUN_ID") == nullptr && !facts->key;
+  const bool is_found = !is_nameless || o.mode == "disabled" || !is_shared(*launch) || find_by_rank_0(facts, launch);
   const RankInfo& rank = launch->rank;
   if (o.mode == "disabled") launch->why_not = "mode=\"disabled\"";
   else if (rank.is_first || o.attach_attempt > 0) return;
   else if (!is_shared(*launch)) {
     launch->why_not = rank.why;
     launch->gated_line = rank.gated_line();
-  } else if (o.id.empty() && o.resume_from.empty() && env("TRACKER_RUN_ID") == nullptr && !facts.key) {
+  } else if (!is_found) {
     launch->why_not = rank.why + ", and nothing names the run that the ranks share";
     launch->gated_line = fmt::format(
-        "{} records nothing: nothing names the run that the ranks share; the same TRACKER_RUN_ID on all of them does",
+        "{} records nothing: nothing names the run that the ranks share; the same TRACKER_RUN_ID on all of them does, "
+        "and "
+        "so do MASTER_ADDR, MASTER_PORT and WORLD_SIZE",
         rank.why);
   } else if (o.ranks == "observe") {
     launch->observed = true;
@@ -453,16 +481,17 @@ Result<Launch> decide_launch(const InitOptions& options) {
   if (!rank.ok()) return rank.status();
   launch.rank = *rank;
   launch.store_path = Store::resolve(o.dir);
-  const LaunchFacts facts = facts_of_launch([](const char* name) { return std::getenv(name); });
+  LaunchFacts facts = facts_of_launch([](const char* name) { return std::getenv(name); });
   launch.launch_text = facts.text;
   launch.run.project = o.project;
   launch.run.id = o.id;
-  decide_recording(facts, &launch);
+  decide_recording(&facts, &launch);
   if (!launch.records) {
     launch.config = o.config;
     launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);
     return launch;
   }
+  if (launch.awaits) launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);
   TRACKER_RETURN_IF_ERROR(check_path_of_run(launch));
   const Status answers = wait_for_store_disk(launch.store_path);
   auto store = answers.ok() ? Store::open_or_create(launch.store_path) : Result<Store>(answers);
@@ -470,7 +499,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   if (store.ok()) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
-    status = choose_run(&*store, &launch, facts);
+    if (!launch.awaits) status = choose_run(&*store, &launch, facts);
     const bool has_folder = status.ok() && launch.resumed && launch.store_problem.ok();
     Status past = has_folder ? list_dir(launch.run_dir).status() : Status();
     if (past.ok() && status.ok() && launch.resumed) past = read_past(*store, facts, &launch);
@@ -484,7 +513,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
     // Nor does a run begin that was to go on.
     if (status.code() == Code::kInvalid || o.resume == "must" || o.strict) return status;
-    run_in_memory(&launch, status);
+    if (!launch.awaits) run_in_memory(&launch, status);
   } else {
     recover_in_background(*store, o.quiet);
   }

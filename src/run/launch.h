@@ -17,6 +17,8 @@
 
 namespace tracker::internal {
 
+class AwaitedRun;  // awaited_run.h
+
 struct Launch {
   InitOptions options;  // with the environment applied
   bool project_given = false;
@@ -40,6 +42,11 @@ struct Launch {
   Status store_problem;  // not ok: the run goes on in memory
 
   std::string launch_text;  // WriterIdentity.launch
+
+  // Nothing names the run that the ranks share: rank 0 makes it, and the others wait for it.
+  bool awaited = false;                // by them
+  std::shared_ptr<AwaitedRun> awaits;  // null on rank 0
+  std::string group_key;  // under which rank 0 gives it in the store of the process group; empty: by its claim alone
 
   // A resumed run's past.
   bool resumed = false;

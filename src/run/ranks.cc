@@ -152,6 +152,19 @@ std::optional<std::string> launch_key(const GetEnv& env, const std::string& laun
   return std::nullopt;
 }
 
+std::optional<std::string> launch_claim(const GetEnv& env, const RankInfo& rank, const std::string& place) {
+  const char* address = env("MASTER_ADDR");
+  const char* port = env("MASTER_PORT");
+  if (!is_set(address) || !is_set(port) || !rank.is_numbered() || !rank.size_known || rank.world_size < 2)
+    return std::nullopt;
+  std::string claim = fmt::format("claim/{}/{}/{}", address, port, rank.world_size);
+  const std::string_view name = address;
+  const bool is_loopback = name == "localhost" || name.starts_with("localhost.") || name.starts_with("127.") ||
+                           name == "::1" || name == "0.0.0.0" || name == "::";
+  if (!is_loopback) return claim;
+  return place.empty() ? std::nullopt : std::optional(claim + "/" + place);
+}
+
 int restart_count(const GetEnv& env) { return number(env("TORCHELASTIC_RESTART_COUNT")).value_or(0); }
 
 }  // namespace tracker::internal

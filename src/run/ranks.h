@@ -45,6 +45,10 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env);
 // torchrun's default "none", Slurm job and step, or, where all ranks are on one node, the launcher's boot id, pid and
 // start time. `launcher` describes the parent process ("<boot id>/<pid>/<start>").
 std::optional<std::string> launch_key(const GetEnv& env, const std::string& launcher);
+// What the processes of a launch that nothing names say of it alike, and the next launch under the same variables says
+// too: MASTER_ADDR, MASTER_PORT and the world size. `place`: what a loopback address belongs to; nullopt where that is
+// empty, and without one of the three.
+std::optional<std::string> launch_claim(const GetEnv& env, const RankInfo& rank, const std::string& place);
 // TORCHELASTIC_RESTART_COUNT: > 0 is a new attempt of the same run.
 int restart_count(const GetEnv& env);
 

@@ -112,9 +112,12 @@ Status Run::start() {
                                                          ? "the journal is in private memory and dies with the process"
                                                          : "the journal is in " + parent_path(identity.journal_dir),
                                                      why));
-  impl_->writer = std::make_shared<Writer>(
-      std::move(*journal), identity,
-      StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files, plan.max_disk});
+  std::function<std::optional<JoinedRun>(const Store&)> find_run;
+  if (plan.awaits) find_run = [awaits = plan.awaits](const Store& store) { return awaits->look(store); };
+  impl_->writer =
+      std::make_shared<Writer>(std::move(*journal), identity,
+                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files,
+                                           plan.max_disk, find_run, plan.rank.why, kRunAwaitMax, plan.awaited});
   if (Status status = impl_->writer->start(); !status.ok()) {
     if (plan.options.strict) {
       impl_->writer->abandon();
@@ -164,14 +167,27 @@ const std::string& Run::id() const {
   const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
   return folder != nullptr ? folder->identity.id : impl_->launch.run.id;
 }
-const std::string& Run::uid() const { return impl_->uid_text; }
+const std::string& Run::uid() const {
+  const AwaitedRun::Found* found = impl_->awaited();
+  return found != nullptr ? found->uid : impl_->uid_text;
+}
 const std::string& Run::project() const { return impl_->launch.run.project; }
 const std::string& Run::store_path() const { return impl_->launch.store_path; }
 uint64_t Run::max_disk() const { return impl_->launch.max_disk; }
 const std::string& Run::mode() const { return impl_->launch.mode; }
 int Run::rank() const { return impl_->launch.rank.rank; }
 int Run::world_size() const { return impl_->launch.rank.world_size; }
-int64_t Run::attempt() const { return impl_->launch.attempt; }
+int64_t Run::attempt() const {
+  const AwaitedRun::Found* found = impl_->awaited();
+  return found != nullptr ? found->joined.attempt : impl_->launch.attempt;
+}
+std::string Run::group_key() const { return impl_->launch.group_key; }
+std::string Run::group_text() const { return AwaitedRun::text_of({impl_->launch.run, impl_->launch.attempt}); }
+Status Run::tell_run(std::string_view text) {
+  return impl_->launch.awaits ? impl_->launch.awaits->tell(text)
+                              : Status(Code::kInvalid, "this process waits for no run");
+}
+bool Run::waits_for_run() const { return impl_->launch.awaits && impl_->launch.awaits->found() == nullptr; }
 bool Run::strict() const { return impl_->launch.options.strict; }
 void Run::set_pause_for_testing(void (*drain)(), void (*store)()) {
   if (impl_->writer) impl_->writer->set_pause_for_testing(drain, store);
@@ -187,7 +203,7 @@ std::string Run::name() const {
 
 const std::string& Run::dir() const {
   // A gated rank's folder is made when somebody asks for it: code that writes files there must work on every rank.
-  if (!impl_->launch.records && !impl_->forked()) {
+  if ((!impl_->launch.records || waits_for_run()) && !impl_->forked()) {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     if (!impl_->dir_made) impl_->dir_made = make_dirs(impl_->launch.run_dir).ok();
   }

@@ -66,6 +66,7 @@ struct InitOptions {
   std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
+  bool process_group = false;  // torch.distributed is initialised, and its store can tell ranks of the run
   bool child_of_run = false;   // a multiprocessing child of a process that has a run; gated with a sign of ranks
   int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
 };
@@ -267,6 +268,12 @@ class Run : public std::enable_shared_from_this<Run> {
   WriterIdentity new_writer() const;
   int world_size() const;
   int64_t attempt() const;
+  // Where nothing names the run that ranks share and torch.distributed is initialised: the key of its store under which
+  // rank 0 gives its run, and what it gives; empty elsewhere. A rank that waits for the run is told it by tell_run().
+  std::string group_key() const;
+  std::string group_text() const;
+  Status tell_run(std::string_view text);
+  bool waits_for_run() const;  // and has not found it
   bool recording() const;
   bool strict() const;
 

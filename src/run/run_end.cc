@@ -103,6 +103,8 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
     const bool at_exit = artifacts < std::chrono::milliseconds(0);
     finish_upload(at_exit ? begin + timeout : std::chrono::steady_clock::now() + artifacts);
     if (status.ok()) status = left;
+    if (status.ok() && impl_->launch.options.strict && waits_for_run())
+      status = Status(Code::kNotFound, impl_->launch.rank.why + " found no run of rank 0 to record into");
   }
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
@@ -166,7 +168,7 @@ std::string missing_text(const RunStatus& now, bool ok, const std::vector<std::s
 }  // namespace
 
 void Run::say_end(RunState state, const Status& status) const {
-  if (impl_->launch.options.quiet) return;
+  if (impl_->launch.options.quiet || waits_for_run()) return;  // what it gave up is said
   const RunStatus now = this->status();
   const uint64_t wrong = now.points_dropped + now.texts_dropped + now.entries_dropped + now.media.dropped +
                          media_pending(now.media) + now.artifacts_failed;

@@ -17,6 +17,7 @@
 #include "pipeline/say.h"
 #include "pipeline/sigterm.h"
 #include "pipeline/writer.h"
+#include "run/awaited_run.h"
 #include "run/launch.h"
 #include "run/run.h"
 #include "run/services/artifacts.h"
@@ -56,6 +57,8 @@ struct Run::Impl {
   SigtermMark* sigterm = nullptr;   // null: the signal is left alone
   std::shared_ptr<StopWatch> stop;  // never null
 
+  // Null until the run that this rank waits for is found, and where it waits for none.
+  const AwaitedRun::Found* awaited() const { return launch.awaits ? launch.awaits->found() : nullptr; }
   bool observed() const { return launch.observed; }
   // One line at start and end a run, not a rank: the others speak only when something is wrong.
   bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }

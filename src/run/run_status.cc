@@ -63,9 +63,10 @@ RunStatus Run::status() const {
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
-  out.survives_process = impl_->writer->journal()->survives_process();
-  out.survives_container = writer.committed_lately;
-  out.survives_power = writer.synced_lately;
+  const bool has_run = !waits_for_run();  // else nobody knows where its points belong
+  out.survives_process = has_run && impl_->writer->journal()->survives_process();
+  out.survives_container = has_run && writer.committed_lately;
+  out.survives_power = has_run && writer.synced_lately;
   if (impl_->artifacts) {
     const ArtifactCounts artifacts = impl_->artifacts->counts();
     out.artifacts_stored = artifacts.stored;
@@ -83,8 +84,8 @@ RunStatus Run::status() const {
   out.values_redacted += impl_->redacted;
   out.media = impl_->media;
   out.alerts_dropped = impl_->alerts.dropped();
-  out.recording = !impl_->finished;
-  if (impl_->finished) out.why_not_recording = "finished";
+  out.recording = !impl_->finished && writer.gave_up.empty();
+  out.why_not_recording = impl_->finished ? "finished" : writer.gave_up;
   return out;
 }
 

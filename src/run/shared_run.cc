@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "model/records.h"
+#include "run/awaited_run.h"
 #include "storage/recovery/recovery.h"
 #include "storage/writer/writer_reader.h"
 
@@ -47,6 +48,11 @@ LaunchFacts facts_of_launch(const GetEnv& env) {
   facts.key = launch_key(env, launcher_of_this_process());
   if (facts.key) facts.text = Id128::hash_of(fmt::format("{}/{}", *facts.key, facts.ordinal)).hex().substr(0, 16);
   return facts;
+}
+
+std::string claim_text(const GetEnv& env, const RankInfo& rank, int ordinal) {
+  const auto claim = launch_claim(env, rank, loopback_place());
+  return claim ? Id128::hash_of(fmt::format("{}/{}", *claim, ordinal)).hex().substr(0, 16) : "";
 }
 
 int64_t TakenAttempts::newest() const {

@@ -18,10 +18,12 @@ namespace tracker::internal {
 // What a process knows of its launch without asking anybody.
 struct LaunchFacts {
   std::optional<std::string> key;  // launch_key(); none: nothing names the launch
-  std::string text;                // written into WriterIdentity.launch; empty without a key
+  std::string text;                // written into WriterIdentity.launch; empty without a key and a claim
   int restarts = 0;
   int ordinal = 1;  // of this init in its process: the second run of a script is the second one after a restart too
 };
+// The same for what launch_claim() says; empty for nothing.
+std::string claim_text(const GetEnv& env, const RankInfo& rank, int ordinal);
 // Counts the inits of this process: called once an init.
 LaunchFacts facts_of_launch(const GetEnv& env);
 

@@ -387,7 +387,7 @@ if __name__ == "__main__":
     assert done.returncode == 0, done.stderr
     assert "records nothing" not in done.stderr
     runs = {run.id: run for run in tracker.runs(project="sweep")}
-    assert len(runs) == 9 and all(run.state == "finished" for run in runs.values())
+    assert [run.state for run in runs.values()] == ["finished"] * 9
     assert sorted(run.config["n"] for name, run in runs.items() if name != "study") == list(range(8))
     assert runs["study"].series() == ["best"], "the run of the driver is its own, and goes on"
 

@@ -23,6 +23,8 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 BY_EFFECT = {
     "kUploadInterval": "tests/python/test_upload.py: test_a_live_run_is_sent_while_it_runs_and_whole_when_it_has_ended",
     "kSyncBatchBytes": "tests/python/test_upload.py: test_a_proxy_that_takes_small_bodies_gets_halves",
+    "kAwaitLookFirst": "tests/python/test_ranks_by_hand.py: test_three_processes_started_by_hand_make_one_run",
+    "kAwaitLookMax": "tests/python/test_ranks_by_hand.py: test_what_a_rank_logs_before_rank_0_begins_is_stored",
     "kStopFirstLook": (
         "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
     ),

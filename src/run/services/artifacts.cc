@@ -20,6 +20,8 @@ namespace tracker::internal {
 
 namespace {
 
+constexpr std::chrono::milliseconds kRunLookInterval{100};
+
 // What the store may still take beside what ends a run.
 uint64_t disk_bytes_left(const Store& store, uint64_t max_disk) {
   return max_disk - std::min(max_disk, disk_bytes(store.path()) + kDiskReserve);
@@ -181,7 +183,7 @@ LineageEdge RunArtifacts::edge_of(const LoggedArtifact& artifact) const {
 void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
   const std::string& written = artifact->options_.staging;  // by new_file()
   RefusedArtifact refused{artifact->options_.use,
-                          target_.run,
+                          run(),
                           artifact->project,
                           artifact->name,
                           artifact->type,
@@ -277,8 +279,24 @@ void RunArtifacts::fail(LoggedArtifact* artifact) {
   changed_.notify_all();
 }
 
+RunIdentity RunArtifacts::run() const {
+  const RunIdentity* found = target_.awaited_run ? target_.awaited_run() : nullptr;
+  return found != nullptr ? *found : target_.run;
+}
+
+// Of a rank that waits for its run: what the artifact says of who made it is not known before.
+Status RunArtifacts::wait_for_run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (target_.awaited_run && target_.awaited_run() == nullptr) {
+    if (given_up_) return Status(Code::kTimeout, "the run of rank 0, which this rank waits for, was not found");
+    changed_.wait_for(lock, kRunLookInterval, [this] { return given_up_.load(); });
+  }
+  return {};
+}
+
 Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   if (void (*pause)() = pause_.load()) pause();
+  TRACKER_RETURN_IF_ERROR(wait_for_run());
   const auto store = Store::open_or_create(target_.store_path);
   if (!store.ok()) return store.status();
   TRACKER_RETURN_IF_ERROR(check_max_disk(*store, artifact->draft_, target_.max_disk, &given_up_));
@@ -286,7 +304,7 @@ Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   options.aliases = artifact->options_.aliases;
   options.tags = artifact->options_.tags;
   options.ttl_s = artifact->options_.ttl_s;
-  if (artifact->options_.use == ArtifactUse::kOutput) options.run = target_.run.uid.hex();
+  if (artifact->options_.use == ArtifactUse::kOutput) options.run = run().uid.hex();
   options.cancel = &given_up_;
   // Of a process that is killed between the name and the run's event this tells what it made.
   options.about_to_name = [&](const Digest& content, const Digest& manifest, int64_t now_us) {

@@ -103,6 +103,8 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   struct Target {
     std::string store_path;
     RunIdentity run;
+    // The one of a rank that waits for it; null: `run`. nullptr while it is not known.
+    std::function<const RunIdentity*()> awaited_run = nullptr;
     uint64_t max_disk = 0;  // 0: no bound
     // Gives the run an event without waiting; then waits until what it was given is stored.
     std::function<Code(const Value& event)> note;
@@ -136,6 +138,8 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   LineageEdge edge_of(const LoggedArtifact& artifact) const;
   void refuse(LoggedArtifact* artifact, const Status& status);
   void fail(LoggedArtifact* artifact);
+  RunIdentity run() const;
+  Status wait_for_run();
 
   const Target target_;
   std::atomic<void (*)()> pause_{nullptr}, named_pause_{nullptr};

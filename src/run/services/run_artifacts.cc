@@ -22,6 +22,11 @@ void Run::start_artifacts() {
   RunArtifacts::Target target;
   target.store_path = impl_->launch.store_path;
   target.run = impl_->launch.run;
+  if (impl_->launch.awaits)
+    target.awaited_run = [awaits = impl_->launch.awaits]() -> const RunIdentity* {
+      const AwaitedRun::Found* found = awaits->found();
+      return found != nullptr ? &found->joined.run : nullptr;
+    };
   target.max_disk = impl_->launch.max_disk;
   // The queue of large values, because it never waits.
   target.note = [writer = impl_->writer](const Value& event) {

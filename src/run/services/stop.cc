@@ -10,13 +10,15 @@
 
 #include "base/fs.h"
 #include "pipeline/background.h"
+#include "run/awaited_run.h"
 #include "run/run_impl.h"
 #include "storage/store/attempt_claim.h"
 
 namespace tracker::internal {
 
 StopWatch::StopWatch(StopPlace place) : place_(std::move(place)) {
-  if (place_.run_path.empty() && (place_.project_path.empty() || place_.launch.empty())) state_ = State::kWatching;
+  const bool may_be_found = place_.awaited != nullptr || (!place_.project_path.empty() && !place_.launch.empty());
+  if (place_.run_path.empty() && !may_be_found) state_ = State::kWatching;
 }
 
 std::optional<StopRequest> StopWatch::request() const {
@@ -93,18 +95,31 @@ bool StopWatch::find_run() {
   return true;
 }
 
-bool find_run_of_launch(StopPlace* place) {
+std::vector<std::string> newest_run_folders(const std::string& project_path) {
   std::vector<std::pair<int64_t, std::string>> folders;
-  const auto names = list_dir(place->project_path);
+  const auto names = list_dir(project_path);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     struct stat st{};
-    std::string path = join_path(place->project_path, name);
+    std::string path = join_path(project_path, name);
     if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
       folders.emplace_back(-st.st_mtim.tv_sec, std::move(path));
   }
   std::sort(folders.begin(), folders.end());
   if (folders.size() > kStopRunsMax) folders.resize(kStopRunsMax);
-  for (const auto& [age, path] : folders)
+  std::vector<std::string> out;
+  for (auto& [age, path] : folders) out.push_back(std::move(path));
+  return out;
+}
+
+bool find_run_of_launch(StopPlace* place) {
+  if (place->awaited != nullptr) {
+    const AwaitedRun::Found* found = place->awaited->found();
+    if (found == nullptr) return false;
+    place->run_path = found->path;
+    place->attempt = found->joined.attempt;
+    return true;
+  }
+  for (const std::string& path : newest_run_folders(place->project_path))
     for (const AttemptClaim& claim : attempt_claims(path))
       if (claim.launch == place->launch) {
         place->run_path = path;
@@ -123,6 +138,7 @@ void StopWatch::set(std::optional<StopRequest> request) {
 
 StopPlace stop_place(const Launch& launch) {
   if (launch.mode == "disabled") return {};
+  if (launch.awaits) return {"", 1, "", "", launch.awaits};
   if (launch.records) return {launch.run_dir, launch.attempt, "", ""};
   return {"", 1, join_path(launch.store_path, "runs/" + folder_name(launch.options.project)), launch.launch_text};
 }

@@ -13,10 +13,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "storage/store/stop_request.h"
 
 namespace tracker::internal {
+
+class AwaitedRun;  // run/awaited_run.h
 
 constexpr std::chrono::milliseconds kStopLookInterval{1000};
 constexpr std::chrono::milliseconds kStopFirstLook{100};
@@ -33,9 +36,12 @@ constexpr std::chrono::milliseconds next_search_pause(std::chrono::milliseconds 
 struct StopPlace {
   std::string run_path;  // empty: it is found by what follows
   int64_t attempt = 1;
-  std::string project_path, launch;  // WriterIdentity.launch
+  std::string project_path, launch;                // WriterIdentity.launch
+  std::shared_ptr<const AwaitedRun> awaited = {};  // the run that this rank waits for; may be null
 };
 
+// Folders of runs by the time of their last change, newest first, at most kStopRunsMax.
+std::vector<std::string> newest_run_folders(const std::string& project_path);
 // Puts in the run of this launch, which another rank records. False: it is not among the newest kStopRunsMax folders.
 bool find_run_of_launch(StopPlace* place);
 

@@ -247,9 +247,7 @@ void Run::finish_upload(std::chrono::steady_clock::time_point deadline) {
 
 std::string Run::url() const {
   const std::string& host = impl_->launch.server.url;
-  return impl_->launch.mode != "online" || host.empty() || impl_->launch.run.uid.is_zero()
-             ? ""
-             : run_page(host, project(), uid());
+  return impl_->launch.mode != "online" || host.empty() || uid().empty() ? "" : run_page(host, project(), uid());
 }
 
 Status Run::upload(const UploadRequest& request, const std::function<bool()>& go_on) {

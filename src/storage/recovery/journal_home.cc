@@ -98,7 +98,7 @@ std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view 
       if (!Id128::from_hex(folder)) continue;
       const std::string dir = join_path(root, folder);
       const auto writer = read_writer_identity(dir);
-      if (!writer.ok() || !is_named(writer->run) || !is_of(*writer, store)) continue;
+      if (!writer.ok() || writer->run.uid.is_zero() || !is_named(writer->run) || !is_of(*writer, store)) continue;
       if (!newest || writer->run.created_us > newest->created_us) newest = writer->run;
     }
   return newest;

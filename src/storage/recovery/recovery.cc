@@ -197,6 +197,21 @@ void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, Recovery
   }
 }
 
+// Of a rank that was killed while it waited for the run of rank 0: nobody knows which run it was to record into.
+Status forget_waiting(const std::string& dir, const WriterIdentity& writer, Patience* patience,
+                      RecoveryReport* report) {
+  auto journal = open_dead(dir, writer, patience);
+  if (!journal.ok())
+    return journal.status().code() == Code::kBusy || journal.status().code() == Code::kNotFound ? Status()
+                                                                                                : journal.status();
+  report->left.push_back(
+      fmt::format("{}: rank {} (pid {} on {}) was killed before it found the run of rank 0: what it "
+                  "logged is lost: {}",
+                  writer.run.project, writer.rank, writer.pid, writer.host, counted_text((*journal)->accepted())));
+  (*journal)->remove();
+  return {};
+}
+
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, JournalsOf whose,
                    Patience* patience, RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
@@ -204,6 +219,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   const WriterIdentity& identity = *writer;
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
   if (!is_of(identity, store) && (whose == JournalsOf::kPlace || identity.store != store.id())) return {};
+  if (identity.run.uid.is_zero()) return forget_waiting(dir, identity, patience, report);
   auto journal = open_dead(dir, identity, patience);
   if (!journal.ok()) {
     const Code code = journal.status().code();

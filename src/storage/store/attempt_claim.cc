@@ -32,6 +32,8 @@ AttemptClaim read_claim(const std::string& path, int64_t attempt) {
 
 }  // namespace
 
+std::string attempt_file(int64_t attempt) { return fmt::format("{}{}{}", kClaimPrefix, attempt, kSuffix); }
+
 std::optional<int64_t> claimed_attempt(std::string_view name) {
   if (!name.starts_with(kClaimPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
   const std::string_view digits = name.substr(kClaimPrefix.size(), name.size() - kClaimPrefix.size() - kSuffix.size());
@@ -79,7 +81,7 @@ Status claim_attempt(const std::string& run_path, const AttemptClaim& claim) {
   map.emplace_back("world_size", claim.world_size);
   if (claim.resume_step) map.emplace_back("resume_step", *claim.resume_step);
   map.emplace_back("made_by", this_process_document());
-  const std::string path = join_path(run_path, fmt::format("{}{}{}", kClaimPrefix, claim.attempt, kSuffix));
+  const std::string path = join_path(run_path, attempt_file(claim.attempt));
   if (path_exists(path)) return Status(Code::kExists, path);
   return create_file_exclusive(path, to_json(map, 2) + "\n", 0666, false);
 }

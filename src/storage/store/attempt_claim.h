@@ -24,6 +24,7 @@ struct AttemptClaim {
   std::optional<int64_t> resume_step = {};  // of who claimed it, in resume_from="run@step"
 };
 
+std::string attempt_file(int64_t attempt);  // in the run's folder
 // `name` is one of a claim.
 std::optional<int64_t> claimed_attempt(std::string_view name);
 // kCorrupt: it is no document of a claim; kVersion: a newer one. Its number is taken all the same.

@@ -124,7 +124,7 @@ TEST(RankOrderTest, AProcessThatRecordsNothingSaysThisOnceAndNothingElse) {
        "tracker: not rank 0 (LOCAL_RANK=2) records nothing; TRACKER_RANK=0 changes that"},
       {{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "TRACKER_RANKS=all"},
        "tracker: rank 1 of 2 (from OMPI_COMM_WORLD_RANK) records nothing: nothing names the run that the ranks share; "
-       "the same TRACKER_RUN_ID on all of them does"},
+       "the same TRACKER_RUN_ID on all of them does, and so do MASTER_ADDR, MASTER_PORT and WORLD_SIZE"},
   };
   for (const Said& each : cases) {
     Sandbox sandbox;

@@ -119,6 +119,27 @@ TEST(RanksTest, AVariableThatMakesNoSenseIsNamedWithWhatIsAssumed) {
     EXPECT_EQ(warning(sound), "") << ::testing::PrintToString(sound);
 }
 
+// Of a relaunch under the same variables it says the same.
+TEST(RanksTest, AClaimIsOfAddressPortAndSizeAndOnALoopbackAddressOfItsPlace) {
+  const auto claim = [](Environment environment, const char* place = "boot/1") {
+    environment.insert({{"RANK", "1"}, {"MASTER_PORT", "29500"}});
+    const GetEnv env = getter(environment);
+    return launch_claim(env, *resolve_rank({}, env), place);
+  };
+  const Environment job{{"WORLD_SIZE", "3"}, {"MASTER_ADDR", "master-0"}};
+  EXPECT_EQ(claim(job), "claim/master-0/29500/3");
+  EXPECT_EQ(claim(job), claim(job, "boot/2"));
+  for (const char* loopback : {"localhost", "127.0.0.1", "127.0.1.1", "::1"}) {
+    const Environment local{{"WORLD_SIZE", "3"}, {"MASTER_ADDR", loopback}};
+    EXPECT_NE(claim(local), claim(local, "boot/2")) << loopback;
+    EXPECT_EQ(claim(local, ""), std::nullopt) << loopback;
+  }
+  EXPECT_NE(claim(job), claim({{"WORLD_SIZE", "4"}, {"MASTER_ADDR", "master-0"}}));
+  EXPECT_NE(claim(job), claim({{"WORLD_SIZE", "3"}, {"MASTER_ADDR", "master-0"}, {"MASTER_PORT", "29501"}}));
+  EXPECT_EQ(claim({{"WORLD_SIZE", "3"}}), std::nullopt);
+  EXPECT_EQ(claim({{"MASTER_ADDR", "master-0"}}), std::nullopt) << "one process";
+}
+
 TEST(RanksTest, AGatedProcessSaysWhoItIsAndWhatChangesThat) {
   const Environment environment{{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}};
   EXPECT_EQ(resolve_rank({}, getter(environment))->gated_line(),
