@@ -6,22 +6,17 @@ import { texts } from "../texts";
 import { SERIES_COUNT } from "./colors";
 import type { Line } from "./use_trace";
 
-const DASHES = [
-  { dash: [], border: "solid" },
-  { dash: [6, 4], border: "dashed" },
-  { dash: [2, 3], border: "dotted" },
-] as const;
+/** Strokes and gaps in CSS pixels. */
+const DASHES: readonly (readonly number[])[] = [[], [6, 4], [2, 3]];
 /** As many lines as can be told apart. */
 export const RANKS_MAX = SERIES_COUNT * DASHES.length;
 
 export const ranksDrawn = (ranks: readonly number[]): readonly number[] => ranks.slice(0, RANKS_MAX);
 
-const dashOf = (rank: number) => DASHES[Math.floor(rank / SERIES_COUNT) % DASHES.length] ?? DASHES[0];
-
 /** A rank looks the same in every chart. */
 export const styleOf = (rank: number): { color: number; dash: readonly number[] } => ({
   color: rank % SERIES_COUNT,
-  dash: dashOf(rank).dash,
+  dash: DASHES[Math.floor(rank / SERIES_COUNT) % DASHES.length] ?? [],
 });
 
 interface LegendProps {
@@ -33,16 +28,18 @@ interface LegendProps {
 export function Legend({ lines, values }: LegendProps): ReactNode {
   return (
     <ul className="tk-chart-legend" ref={values}>
-      {lines.map(({ rank = 0 }) => (
-        <li key={rank}>
-          <span
-            className="tk-swatch"
-            style={{ borderTop: `2px ${dashOf(rank).border} var(--series-${styleOf(rank).color + 1})` }}
-          />
-          {texts.run.rank(rank)}
-          <span className="tk-chart-value" />
-        </li>
-      ))}
+      {lines.map(({ rank = 0 }) => {
+        const { color, dash } = styleOf(rank);
+        return (
+          <li key={rank}>
+            <svg className="tk-swatch" aria-hidden="true" style={{ stroke: `var(--series-${color + 1})` }}>
+              <line x2="16" y1="1" y2="1" strokeWidth="2" strokeDasharray={dash.join(" ")} />
+            </svg>
+            {texts.run.rank(rank)}
+            <span className="tk-chart-value" />
+          </li>
+        );
+      })}
     </ul>
   );
 }
