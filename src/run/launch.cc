@@ -368,8 +368,8 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
         missing == 1 ? "a process" : fmt::format("{} processes", missing), newest, missing == 1 ? "it" : "they"));
   if (const auto other = other_writer(report.living, past, store.path()); other && may_leave && facts.restarts == 0)
     say(fmt::format(
-        "{}/{} is recorded by another process too: {}; nothing of either is lost; another id keeps them apart",
-        launch->run.project, launch->run.id, other->text()));
+        "{}/{} {} recorded by another process too: {}; nothing of either is lost; another id keeps them apart",
+        launch->run.project, launch->run.id, other->seen ? "is" : "may be", other->text()));
   launch->attempt = launch->options.attach_attempt > 0
                         ? launch->options.attach_attempt
                         : take_attempt(launch->run_dir, std::move(identities), join_request(*launch, facts.restarts),

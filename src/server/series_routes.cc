@@ -16,7 +16,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kPairsMax = 1000;  // of a run and a key, of one request
+constexpr size_t kPairsMax = 1000;  // of a run and a key, and a rank where ranks are asked for, of one request
 constexpr uint64_t kRowsLimit = 100'000;
 constexpr uint64_t kRowsLimitMax = 1'000'000;
 constexpr size_t kSeriesAlign = 8;
@@ -92,6 +92,7 @@ Response series_response(SeriesAnswer* answer) {
 // What a request of charts asks for.
 struct ChartsAsked {
   std::vector<std::string> runs, keys;
+  std::vector<std::optional<int64_t>> ranks{std::nullopt};  // nullopt: the resolved rows of all
   std::string x;
   ChartQuery query;
   bool is_relative = false;
@@ -128,6 +129,18 @@ Status read_bound(const Value& body, const char* key, ChartsAsked* out, std::opt
   return {};
 }
 
+Status read_ranks(const Value& body, ChartsAsked* out) {
+  const Value* value = body.find("ranks");
+  if (value == nullptr || value->is_null()) return {};
+  const Value::List* list = value->as_list();
+  const auto is_rank = [](const Value& each) { return each.as_int() != nullptr && *each.as_int() >= 0; };
+  if (list == nullptr || list->empty() || list->size() > kPairsMax || !std::all_of(list->begin(), list->end(), is_rank))
+    return Status(Code::kInvalid, "ranks is no list of ranks");
+  out->ranks.clear();
+  for (const Value& each : *list) out->ranks.emplace_back(*each.as_int());
+  return {};
+}
+
 Result<ChartsAsked> read_charts_asked(std::string_view text) {
   constexpr std::string_view kMetric = "metric:";
   const auto body = json_object(text);
@@ -139,8 +152,10 @@ Result<ChartsAsked> read_charts_asked(std::string_view text) {
   if (!keys.ok()) return keys.status();
   out.runs = std::move(*runs);
   out.keys = std::move(*keys);
-  if (out.runs.size() > kPairsMax || out.keys.size() > kPairsMax || out.runs.size() * out.keys.size() > kPairsMax)
-    return Status(Code::kInvalid, fmt::format("at most {} pairs of run and key", kPairsMax));
+  TRACKER_RETURN_IF_ERROR(read_ranks(*body, &out));
+  if (out.runs.size() > kPairsMax || out.keys.size() > kPairsMax ||
+      out.runs.size() * out.keys.size() * out.ranks.size() > kPairsMax)
+    return Status(Code::kInvalid, fmt::format("at most {} pairs of run and key, and of rank", kPairsMax));
   out.x = body->text_or("x", "step");
   if (out.x == "time" || out.x == "relative") out.query.axis = ChartAxis::kTime;
   else if (out.x.starts_with(kMetric)) out.query.axis = ChartAxis::kMetric;
@@ -156,23 +171,31 @@ Result<ChartsAsked> read_charts_asked(std::string_view text) {
   return out;
 }
 
-Value series_head(const std::string& run, const std::string& key, const char* form, uint64_t n, uint64_t rows,
-                  uint64_t left_out, const std::string& x, const std::string& base) {
-  return Value::Map{{"run", run},
-                    {"key", key},
-                    {"form", form},
-                    {"n", count_value(n)},
-                    {"rows", count_value(rows)},
-                    {"left_out", count_value(left_out)},
-                    {"x", x},
-                    {"x_base", base}};
+// What a series is of.
+struct Drawn {
+  std::string run, key;
+  std::optional<int64_t> rank = {};
+};
+
+Value series_head(const Drawn& of, const char* form, uint64_t n, uint64_t rows, uint64_t left_out, const std::string& x,
+                  const std::string& base) {
+  Value head = Value::Map{{"run", of.run},
+                          {"key", of.key},
+                          {"form", form},
+                          {"n", count_value(n)},
+                          {"rows", count_value(rows)},
+                          {"left_out", count_value(left_out)},
+                          {"x", x},
+                          {"x_base", base}};
+  if (of.rank) head.set("rank", *of.rank);
+  return head;
 }
 
 uint32_t to_u32(uint64_t n) { return static_cast<uint32_t>(std::min<uint64_t>(n, UINT32_MAX)); }
 
 template <typename X>
-void add_chart(const std::string& run, const std::string& key, const ChartsAsked& asked, const ChartResult& result,
-               const Chart<X>& chart, X base, SeriesAnswer* out) {
+void add_chart(const Drawn& of, const ChartsAsked& asked, const ChartResult& result, const Chart<X>& chart, X base,
+               SeriesAnswer* out) {
   const auto& cells = chart.cells;
   const auto shift = [base](X x) {
     if constexpr (std::is_same_v<X, int64_t>)
@@ -180,18 +203,18 @@ void add_chart(const std::string& run, const std::string& key, const ChartsAsked
     else return x - base;
   };
   std::string base_text = asked.is_relative ? "0" : fmt::format("{}", base);
-  out->begin(series_head(run, key, chart.points ? "points" : "cells", cells.size(), result.rows, result.left_out,
-                         asked.x, base_text));
-  const auto real = [&](const char* name, const auto& of) {
+  out->begin(series_head(of, chart.points ? "points" : "cells", cells.size(), result.rows, result.left_out, asked.x,
+                         base_text));
+  const auto real = [&](const char* name, const auto& value_of) {
     std::vector<double> values;
     values.reserve(cells.size());
-    for (const ChartCell<X>& cell : cells) values.push_back(of(cell));
+    for (const ChartCell<X>& cell : cells) values.push_back(value_of(cell));
     out->column(name, "f64", values);
   };
-  const auto whole = [&](const char* name, const auto& of) {
+  const auto whole = [&](const char* name, const auto& value_of) {
     std::vector<uint32_t> values;
     values.reserve(cells.size());
-    for (const ChartCell<X>& cell : cells) values.push_back(to_u32(of(cell)));
+    for (const ChartCell<X>& cell : cells) values.push_back(to_u32(value_of(cell)));
     out->column(name, "u32", values);
   };
   if (chart.points) {
@@ -212,8 +235,8 @@ void add_chart(const std::string& run, const std::string& key, const ChartsAsked
   whole("neg_inf", [](const auto& cell) { return cell.neg_inf; });
 }
 
-void add_nothing(const std::string& run, const std::string& key, const ChartsAsked& asked, SeriesAnswer* out) {
-  out->begin(series_head(run, key, "points", 0, 0, 0, asked.x, "0"));
+void add_nothing(const Drawn& of, const ChartsAsked& asked, SeriesAnswer* out) {
+  out->begin(series_head(of, "points", 0, 0, 0, asked.x, "0"));
   out->column("x", "f64", std::vector<double>());
   out->column("y", "f64", std::vector<double>());
 }
@@ -228,22 +251,24 @@ Status add_charts(const std::string& uid, RunView* view, const ChartsAsked& aske
   };
   query.lo_int = shifted(asked.lo);
   query.hi_int = shifted(asked.hi);
-  for (const std::string& key : asked.keys) {
-    query.metric = key;
-    const auto result = query_chart(view, query);
-    const Code code = result.status().code();
-    if (code == Code::kNotFound) {  // it may come yet
-      add_nothing(uid, key, asked, out);
-      continue;
+  for (const std::string& key : asked.keys)
+    for (const std::optional<int64_t>& rank : asked.ranks) {
+      const Drawn of{uid, key, rank};
+      query.metric = key;
+      query.ranks = rank ? std::optional(std::vector{*rank}) : std::nullopt;
+      const auto result = query_chart(view, query);
+      if (result.status().code() == Code::kNotFound) {  // it may come yet
+        add_nothing(of, asked, out);
+        continue;
+      }
+      if (!result.ok()) return result.status();
+      if (const auto* chart = std::get_if<Chart<int64_t>>(&result->chart)) {
+        const int64_t first = chart->cells.empty() ? 0 : chart->cells.front().x0;
+        add_chart(of, asked, *result, *chart, asked.is_relative ? start_us : first, out);
+      } else {
+        add_chart(of, asked, *result, std::get<Chart<double>>(result->chart), 0.0, out);
+      }
     }
-    if (!result.ok()) return result.status();
-    if (const auto* chart = std::get_if<Chart<int64_t>>(&result->chart)) {
-      const int64_t first = chart->cells.empty() ? 0 : chart->cells.front().x0;
-      add_chart(uid, key, asked, *result, *chart, asked.is_relative ? start_us : first, out);
-    } else {
-      add_chart(uid, key, asked, *result, std::get<Chart<double>>(result->chart), 0.0, out);
-    }
-  }
   return {};
 }
 
@@ -261,7 +286,8 @@ Response Service::Impl::charts(const Call& call) {
     one.run = runs.find(*id);
     const bool is_hidden = one.run && call.grant.project && one.run->identity.project != *call.grant.project;
     if (!one.run || is_hidden) {  // as one that has not come yet
-      for (const std::string& key : asked->keys) add_nothing(uid, key, *asked, &out);
+      for (const std::string& key : asked->keys)
+        for (const std::optional<int64_t>& rank : asked->ranks) add_nothing({uid, key, rank}, *asked, &out);
       continue;
     }
     const auto view = open_run(one);
@@ -277,7 +303,7 @@ namespace {
 void add_rows(const std::string& uid, const std::string& key, const History& rows, size_t from, size_t to,
               SeriesAnswer* out) {
   const size_t n = to - from;
-  out->begin(series_head(uid, key, "rows", n, n, 0, "step", "0"));
+  out->begin(series_head({uid, key}, "rows", n, n, 0, "step", "0"));
   std::vector<uint8_t> has_step(n);
   std::vector<uint32_t> attempts(n), ranks(n);
   for (size_t i = 0; i < n; ++i) {

@@ -124,10 +124,37 @@ def test_a_pair_without_rows_is_empty_and_no_error(setting: tuple[Server, tracke
     assert [each.head["n"] for each in read_series(answer.body)] == [0]
 
 
+def test_each_rank_is_a_chart_of_its_own_where_ranks_are_asked_for(tmp_path: Path) -> None:
+    common: dict[str, Any] = {"project": "job", "id": "ddp", "dir": tmp_path, "world_size": 2, "ranks": "all"}
+    ranks = [tracker.init(rank=rank, quiet=True, **common) for rank in range(2)]
+    for step in range(10):
+        for run in ranks:
+            run.log({"loss": step + run.rank / 8}, step=step)
+    for run in ranks:
+        run.finish()
+    local = tracker.open_run("job/ddp", dir=str(tmp_path))
+    with Server(tmp_path) as server:
+        (one,) = charts(server, local, ["loss"])
+        assert one.columns["y"] == list(range(10)), "the lowest rank counts"
+        assert "rank" not in one.head
+        apart = charts(server, local, ["loss", "nothing"], ranks=[1, 0, 7])
+        assert [(each.head["key"], each.head["rank"], each.head["n"]) for each in apart] == [
+            ("loss", 1, 10),
+            ("loss", 0, 10),
+            ("loss", 7, 0),
+            *(("nothing", rank, 0) for rank in (1, 0, 7)),
+        ]
+        for each in apart[:2]:
+            assert each.columns["y"] == [step + each.head["rank"] / 8 for step in range(10)]
+
+
 @pytest.mark.parametrize(
     "body",
     [
         {"runs": ["x"], "keys": ["odd"]},
+        {"runs": [], "keys": [], "ranks": [-1]},
+        {"runs": [], "keys": [], "ranks": "all"},
+        {"runs": ["a" * 32] * 20, "keys": ["k"] * 20, "ranks": [0, 1, 2]},
         {"runs": "x"},
         {"runs": [], "keys": [], "pixels": 0},
         {"runs": [], "keys": [], "x": "epoch"},

@@ -65,6 +65,8 @@ const byKey = (a: types.SeriesInfo, b: types.SeriesInfo): number => NATURAL.comp
 export interface SeriesQuery {
   runs: string[];
   keys: string[];
+  /** A series of each of them, instead of one of the resolved rows. */
+  ranks?: number[];
   x: XAxis;
   lo: string | null;
   hi: string | null;

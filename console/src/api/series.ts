@@ -2,7 +2,7 @@
 // The binary form application/vnd.tracker.series (docs/formats/http.md): a JSON header, then aligned columns, which
 // become typed arrays over the answer's own bytes.
 
-import { list, real, shape, ShapeError, text, type Checked } from "./check";
+import { list, optional, real, shape, ShapeError, text, type Checked } from "./check";
 
 const MAGIC = "TSER";
 const VERSION = 1;
@@ -13,6 +13,7 @@ const header = shape({
     shape({
       run: text,
       key: text,
+      rank: optional(real),
       form: text,
       n: real,
       rows: real,
@@ -48,10 +49,11 @@ export interface Cells {
   negInf: Uint32Array;
 }
 
-/** One metric of one run. An x is xBase plus the value of its column, so steps to 2⁶³−1 stay exact. */
+/** One metric of one run, of a rank where ranks were asked for. An x is xBase plus the value of its column, so steps to 2⁶³−1 stay exact. */
 export interface Series {
   run: string;
   key: string;
+  rank?: number | undefined;
   n: number;
   rows: number;
   leftOut: number;
@@ -76,6 +78,7 @@ function series(bytes: ArrayBuffer, head: Head): Series {
   return {
     run: head.run,
     key: head.key,
+    rank: head.rank,
     n: head.n,
     rows: head.rows,
     leftOut: head.left_out,

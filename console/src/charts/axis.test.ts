@@ -41,3 +41,17 @@ test("no line lies on an edge", () => {
   expect(padded({ lo: 2, hi: 2 }, false)).toEqual({ lo: 1.8, hi: 2.2 });
   expect(padded({ lo: 1, hi: 1 }, true)).toEqual({ lo: 0.5, hi: 2 });
 });
+
+test("a line that moves by less than 1 % of its value is drawn flat", () => {
+  const part = (lo: number, hi: number, ...more: boolean[]): number => {
+    const range = padded({ lo, hi }, more[0] ?? false, more[1]);
+    return (hi - lo) / (range.hi - range.lo);
+  };
+  expect(part(64e9, 64.5e9)).toBeLessThan(0.05);
+  expect(part(-0.5, -0.4996)).toBeLessThan(0.05);
+  expect(part(99.1, 100)).toBeLessThan(0.05);
+  expect(part(98.9, 100)).toBeGreaterThan(0.9);
+  expect(part(-0.001, 0.001)).toBeGreaterThan(0.9);
+  expect(part(64e9, 64.5e9, false, true)).toBeGreaterThan(0.9); // a zoom shows it
+  expect(padded({ lo: 1, hi: 1.009 }, true)).toEqual({ lo: 0.5, hi: 2.018 });
+});

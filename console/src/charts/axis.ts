@@ -97,13 +97,20 @@ export function formatX(value: number, axis: XAxis, origin: bigint, increment: n
   return formatTick(value, increment);
 }
 
-/** The range of y with a margin of 5 %, so that no line lies on an edge; a flat line is in the middle. */
-export function padded(range: Range, isLog: boolean): Range {
+/** A line that moves by less than this part of its value is drawn flat. */
+const FLAT_PART = 0.01;
+
+/**
+ * The range of y with a margin of 5 %, so that no line lies on an edge. A flat line is in the middle, and so is what
+ * moves by less than FLAT_PART, until one looks closer (`isZoomed`).
+ */
+export function padded({ lo, hi }: Range, isLog: boolean, isZoomed = false): Range {
+  const size = Math.max(Math.abs(lo), Math.abs(hi));
+  const isFlat = hi - lo <= (isZoomed ? 0 : FLAT_PART * size);
   if (isLog) {
-    const factor = range.hi > range.lo ? (range.hi / range.lo) ** 0.05 : 2;
-    return { lo: range.lo / factor, hi: range.hi * factor };
+    const factor = isFlat ? 2 : (hi / lo) ** 0.05;
+    return { lo: lo / factor, hi: hi * factor };
   }
-  const span = range.hi - range.lo;
-  const margin = span > 0 ? span * 0.05 : Math.abs(range.hi) * 0.1 || 1;
-  return { lo: range.lo - margin, hi: range.hi + margin };
+  const margin = isFlat ? size * 0.1 || 1 : (hi - lo) * 0.05;
+  return { lo: lo - margin, hi: hi + margin };
 }

@@ -3,7 +3,7 @@
 
 import { useId, useMemo, type ReactNode } from "react";
 import type { SeriesInfo } from "../api/types";
-import { visibleText } from "../ui/visible_text";
+import { Name } from "../ui/name";
 import { Chart, type ChartView } from "./chart";
 import type { Range } from "./trace";
 
@@ -33,17 +33,19 @@ interface ChartGridProps {
   run: string;
   metrics: readonly SeriesInfo[];
   prefix?: string;
+  /** A line of each rank in each chart. */
+  ranks?: readonly number[] | undefined;
   view: ChartView;
   onZoom: (range: Range | undefined) => void;
 }
 
-export function ChartGrid({ run, metrics, prefix = "", view, onZoom }: ChartGridProps): ReactNode {
+export function ChartGrid({ run, metrics, prefix = "", ranks, view, onZoom }: ChartGridProps): ReactNode {
   const group = useId();
   const sections = useMemo(() => sectionsOf(metrics, prefix), [metrics, prefix]);
   const charts = (section: Section): ReactNode => (
     <div className="tk-chart-grid">
       {section.metrics.map(({ info, title }) => (
-        <Chart key={info.key} run={run} info={info} title={title} view={view} group={group} onZoom={onZoom} />
+        <Chart key={info.key} {...{ run, info, title, ranks, view, group, onZoom }} />
       ))}
     </div>
   );
@@ -52,7 +54,7 @@ export function ChartGrid({ run, metrics, prefix = "", view, onZoom }: ChartGrid
   return sections.map((section) => (
     <details className="tk-section" key={section.folder} open={metrics.length <= OPEN_METRICS_MAX}>
       <summary>
-        <span>{section.folder === "" ? "/" : visibleText(section.folder)}</span>
+        <span>{section.folder === "" ? "/" : <Name value={section.folder} />}</span>
         <span className="tk-third">{section.metrics.length}</span>
       </summary>
       {charts(section)}

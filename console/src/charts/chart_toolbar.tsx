@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { isTimeAxis, metricOfAxis, type XAxis } from "../api/x_axis";
 import { texts } from "../texts";
 import { formatDuration, formatNumber } from "../ui/format";
-import { visibleText } from "../ui/visible_text";
+import { cutInMiddle } from "../ui/visible_text";
 import type { ChartSearch } from "./chart_search";
 import { halfLifeAt, positionOf } from "./smooth";
 
@@ -96,7 +96,7 @@ const nameOf = (axis: XAxis): string => {
   const metric = metricOfAxis(axis);
   return metric === undefined
     ? texts.chart.axes[axis as keyof typeof texts.chart.axes]
-    : visibleText(metric, 40);
+    : cutInMiddle(metric, 40);
 };
 
 interface SwitchProps {

@@ -11,6 +11,8 @@ export interface Drawing {
   trace: Trace;
   smoothed: Float64Array | undefined;
   color: number;
+  /** Of the line, in CSS pixels: strokes and gaps. */
+  dash: readonly number[];
 }
 
 const LINE_PX = 1.5;
@@ -36,6 +38,7 @@ export function paint(plot: uPlot, drawing: Drawing, colors: Colors): void {
   ctx.clip();
   ctx.lineJoin = "round";
   ctx.lineWidth = LINE_PX * ratio;
+  ctx.setLineDash(drawing.dash.map((px) => px * ratio));
   ctx.strokeStyle = ctx.fillStyle = stroke;
   if (!trace.isPoints) {
     const band = new Path2D();

@@ -10,10 +10,10 @@ import { padded } from "./axis";
 import { readColors, type Colors } from "./colors";
 import { paint, type Drawing } from "./painter";
 import { plotOptions } from "./plot_options";
-import { xExtent, yExtent, type Range } from "./trace";
+import { union, xExtent, yExtent, type Range } from "./trace";
 
 export interface PlotProps {
-  drawing: Drawing;
+  drawings: readonly Drawing[];
   axis: XAxis;
   origin: bigint;
   xLog: boolean;
@@ -55,7 +55,7 @@ export function Plot(props: PlotProps): ReactNode {
       colors: current,
       yRange: (made: uPlot) => visibleY(made, latest.current),
       draw: (made: uPlot) => {
-        paint(made, latest.current.drawing, current());
+        for (const drawing of latest.current.drawings) paint(made, drawing, current());
       },
       onZoom: (range: Range | undefined) => {
         latest.current.onZoom(range);
@@ -82,7 +82,7 @@ export function Plot(props: PlotProps): ReactNode {
   useEffect(() => {
     if (plot.current) show(plot.current, props);
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [props.drawing, props.zoom, props.origin]);
+  }, [props.drawings, props.zoom, props.origin]);
 
   return <div className="tk-plot" ref={place} />;
 }
@@ -99,22 +99,20 @@ function show(plot: uPlot, props: PlotProps): void {
   plot.setScale("x", { min: range.lo, max: range.hi });
 }
 
-function visibleX({ drawing, zoom, xLog }: PlotProps): Range {
-  const all = zoom ?? xExtent(drawing.trace) ?? { lo: 0, hi: 1 };
-  const lo = xLog && all.lo <= 0 ? smallestPositive(drawing, all.hi) : all.lo;
+function visibleX({ drawings, zoom, xLog }: PlotProps): Range {
+  const all = zoom ?? union(drawings.map(({ trace }) => xExtent(trace))) ?? { lo: 0, hi: 1 };
+  const lo = xLog && all.lo <= 0 ? smallestPositive(drawings, all.hi) : all.lo;
   return all.hi > lo ? { lo, hi: all.hi } : { lo: lo - 0.5, hi: lo + 0.5 };
 }
 
-function smallestPositive({ trace }: Drawing, hi: number): number {
-  for (let i = 0; i < trace.n; i++) {
-    const x = trace.x0[i] ?? 0;
-    if (x > 0) return x;
-  }
-  return hi > 0 ? hi / 10 : 1;
+function smallestPositive(drawings: readonly Drawing[], hi: number): number {
+  const found = drawings.flatMap(({ trace }) => trace.x0.find((x) => x > 0) ?? []);
+  return found.length > 0 ? Math.min(...found) : hi > 0 ? hi / 10 : 1;
 }
 
-function visibleY(plot: uPlot, { drawing, yLog }: PlotProps): Range {
+function visibleY(plot: uPlot, { drawings, yLog, zoom }: PlotProps): Range {
   const x = plot.scales["x"];
   const window = { lo: x?.min ?? -Infinity, hi: x?.max ?? Infinity };
-  return padded(yExtent(drawing.trace, window, yLog) ?? { lo: yLog ? 0.1 : 0, hi: 1 }, yLog);
+  const extent = union(drawings.map(({ trace }) => yExtent(trace, window, yLog)));
+  return padded(extent ?? { lo: yLog ? 0.1 : 0, hi: 1 }, yLog, zoom !== undefined);
 }

@@ -4,9 +4,10 @@
 import { readSeries, type SeriesQuery } from "../api/calls";
 import type { Series } from "../api/series";
 
-export interface SeriesRequest extends Omit<SeriesQuery, "runs" | "keys"> {
+export interface SeriesRequest extends Omit<SeriesQuery, "runs" | "keys" | "ranks"> {
   run: string;
   key: string;
+  rank?: number | undefined;
 }
 
 interface Waiting {
@@ -16,8 +17,9 @@ interface Waiting {
   reject: (reason: unknown) => void;
 }
 
-/** So many metrics a request: few enough that the first charts are drawn while others are on their way. */
+/** So many metrics a request, and so many series: few enough that the first charts are drawn while others are on their way. */
 const KEYS_MAX = 12;
+const SERIES_MAX = 96;
 
 let waiting: Waiting[] = [];
 
@@ -31,15 +33,21 @@ export function loadSeries(request: SeriesRequest, signal: AbortSignal): Promise
 function sendWaiting(): void {
   const groups = new Map<string, Waiting[]>();
   for (const one of waiting) {
-    const { run, x, lo, hi, pixels } = one.request;
-    const name = JSON.stringify([run, x, lo, hi, pixels]);
+    const { run, rank, x, lo, hi, pixels } = one.request;
+    const name = JSON.stringify([run, rank !== undefined, x, lo, hi, pixels]);
     const group = groups.get(name);
     if (group) group.push(one);
     else groups.set(name, [one]);
   }
   waiting = [];
   for (const group of groups.values()) {
-    for (let i = 0; i < group.length; i += KEYS_MAX) void sendGroup(group.slice(i, i + KEYS_MAX));
+    const keys = [...new Set(group.map((one) => one.request.key))];
+    const ranks = new Set(group.map((one) => one.request.rank)).size;
+    const keysMax = Math.max(1, Math.min(KEYS_MAX, Math.floor(SERIES_MAX / ranks)));
+    for (let i = 0; i < keys.length; i += keysMax) {
+      const part = new Set(keys.slice(i, i + keysMax));
+      void sendGroup(group.filter((one) => part.has(one.request.key)));
+    }
   }
 }
 
@@ -56,9 +64,12 @@ async function sendGroup(group: Waiting[]): Promise<void> {
   onAbort();
   try {
     const keys = [...new Set(group.map((each) => each.request.key))];
-    const answer = await readSeries({ runs: [run], keys, x, lo, hi, pixels }, abort.signal);
+    const ranks = [...new Set(group.flatMap((each) => each.request.rank ?? []))];
+    const asked = { runs: [run], keys, ...(ranks.length > 0 ? { ranks } : {}), x, lo, hi, pixels };
+    const answer = await readSeries(asked, abort.signal);
     for (const each of group) {
-      const found = answer.find((series) => series.key === each.request.key);
+      const { key, rank } = each.request;
+      const found = answer.find((series) => series.key === key && series.rank === rank);
       if (found) each.resolve(found);
       else each.reject(new Error(`The server's answer lacks ${each.request.key}.`));
     }

@@ -76,6 +76,16 @@ export function xExtent(trace: Trace): Range | undefined {
   return lo === undefined || hi === undefined ? undefined : { lo, hi };
 }
 
+/** From the lowest to the highest; undefined where none is known. */
+export function union(ranges: readonly (Range | undefined)[]): Range | undefined {
+  const known = ranges.filter((range) => range !== undefined);
+  if (known.length === 0) return undefined;
+  return {
+    lo: Math.min(...known.map((range) => range.lo)),
+    hi: Math.max(...known.map((range) => range.hi)),
+  };
+}
+
 /** Indices [from, to) of the cells that touch the range, and one more on each side, to which lines lead. */
 export function cellsWithin(trace: Trace, range: Range): [from: number, to: number] {
   const from = lowerBound(trace.x1, range.lo, trace.n);
@@ -112,6 +122,15 @@ export interface Shown {
   /** Cells with a value of 0 or below, for which a log axis has no place. */
   notPositive: number;
 }
+
+export const added = (a: Shown, b: Shown): Shown => ({
+  rows: a.rows + b.rows,
+  cells: a.cells + b.cells,
+  nan: a.nan + b.nan,
+  posInf: a.posInf + b.posInf,
+  negInf: a.negInf + b.negInf,
+  notPositive: a.notPositive + b.notPositive,
+});
 
 /** What of the trace touches the range: a query reaches over its ends. */
 export function shownWithin(trace: Trace, range: Range): Shown {

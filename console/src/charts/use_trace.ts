@@ -13,6 +13,8 @@ import { originOf, traceOf, type Range, type Trace } from "./trace";
 export interface TraceQuery {
   run: string;
   metric: string;
+  /** A line of each of them; undefined: one line of the resolved rows. */
+  ranks: readonly number[] | undefined;
   axis: XAxis;
   zoom: Range | undefined;
   origin: bigint;
@@ -31,30 +33,44 @@ const PIXELS_STEP = 100;
 /** A window reaches so far over its ends that lines lead out of the picture. */
 const MARGIN_PART = 0.05;
 
-export interface TraceResult {
-  trace: Trace | undefined;
+export interface Line {
+  rank: number | undefined;
+  trace: Trace;
   smoothed: Float64Array | undefined;
+}
+
+export interface TraceResult {
+  /** Empty before the data is there. Of ranks those with rows, but one at least. */
+  lines: Line[];
   origin: bigint;
-  query: UseQueryResult<Series>;
+  query: UseQueryResult<Series[]>;
 }
 
 export function useTrace(wanted: TraceQuery): TraceResult {
   const { axis, halfLife } = wanted;
   const request = requestOf(wanted);
+  const ranks = wanted.ranks ?? [undefined];
   const query = useQuery({
-    queryKey: ["run", wanted.run, "points", request],
-    queryFn: ({ signal, client, queryKey }) =>
-      loadNew(request, wanted.isLive ? client.getQueryData<Series>(queryKey) : undefined, signal),
+    queryKey: ["run", wanted.run, "lines", request, ranks],
+    queryFn: ({ signal, client, queryKey }) => {
+      const before = wanted.isLive ? client.getQueryData<Series[]>(queryKey) : undefined;
+      return Promise.all(ranks.map((rank, i) => loadNew({ ...request, rank }, before?.[i], signal)));
+    },
     placeholderData: keepPreviousData,
+    structuralSharing: false, // a copy would be no series that loadedMs knows
     enabled: wanted.enabled,
   });
-  const series = query.data;
+  const data = query.data;
   return useMemo(() => {
-    const origin = series ? originOf(series, axis) : 0n;
-    const trace = series ? traceOf(series, axis, origin) : undefined;
-    const smoothed = trace && halfLife > 0 ? timeWeightedAverage(trace, halfLife) : undefined;
-    return { trace, smoothed, origin, query };
-  }, [series, axis, halfLife, query]);
+    const origin = data?.map((series) => originOf(series, axis)).find((each) => each !== 0n) ?? 0n;
+    const all = (data ?? []).map((series): Line => {
+      const trace = traceOf(series, axis, origin);
+      const smoothed = halfLife > 0 ? timeWeightedAverage(trace, halfLife) : undefined;
+      return { rank: series.rank, trace, smoothed };
+    });
+    const withRows = all.filter(({ trace }) => trace.n > 0);
+    return { lines: withRows.length > 0 ? withRows : all.slice(0, 1), origin, query };
+  }, [data, axis, halfLife, query]);
 }
 
 /** Series by when all of them was asked for, in ms. */

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "model/records.h"
+#include "storage/log/writer_snapshot.h"
 #include "storage/store/store.h"
 
 namespace tracker::internal {

@@ -36,11 +36,13 @@ interface ChartsOfProps {
   run: RunDetail;
   metrics: readonly SeriesInfo[];
   prefix: string;
+  /** A line of each rank in each chart. */
+  ranks?: readonly number[] | undefined;
   axes: readonly XAxis[];
 }
 
 /** Toolbar and charts; the address says how they are shown. */
-export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNode {
+export function ChartsOf({ run, metrics, prefix, ranks, axes }: ChartsOfProps): ReactNode {
   const search = useSearch({ from: "/p/$project/r/$run/$tab" });
   const navigate = useNavigate({ from: "/p/$project/r/$run/$tab" });
   const axis = axes.find((known) => known === search.x) ?? axes[0] ?? "step";
@@ -72,7 +74,7 @@ export function ChartsOf({ run, metrics, prefix, axes }: ChartsOfProps): ReactNo
       {shown.length === 0 ? (
         <Empty title={texts.chart.noneMatch} />
       ) : (
-        <ChartGrid run={run.uid} metrics={shown} prefix={prefix} view={view} onZoom={onZoom} />
+        <ChartGrid run={run.uid} metrics={shown} prefix={prefix} ranks={ranks} view={view} onZoom={onZoom} />
       )}
     </>
   );

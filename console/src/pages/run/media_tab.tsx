@@ -11,6 +11,7 @@ import { texts } from "../../texts";
 import { formatBytes, formatNumber } from "../../ui/format";
 import { Loaded } from "../../ui/loaded";
 import { Empty } from "../../ui/notes";
+import { Name } from "../../ui/name";
 import { visibleText } from "../../ui/visible_text";
 
 const IMAGES = new Set(["png", "jpg", "gif", "webp", "svg"]);
@@ -60,7 +61,9 @@ function MediaByStep({ run, media }: { run: string; media: readonly Medium[] }):
       {[...groups].map(([key, shown]) => (
         <section className="tk-panel" key={key} aria-label={key}>
           <header className="tk-panel-head">
-            <h2>{visibleText(key, 80)}</h2>
+            <h2>
+              <Name value={key} />
+            </h2>
             <span className="tk-third">
               {shown[0]?.step === undefined
                 ? texts.media.noStep

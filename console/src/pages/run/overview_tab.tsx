@@ -13,6 +13,7 @@ import { Loaded } from "../../ui/loaded";
 import { Empty } from "../../ui/notes";
 import { Panel } from "../../ui/panel";
 import { Num } from "../../ui/text";
+import { Name } from "../../ui/name";
 import { visibleText } from "../../ui/visible_text";
 import { SYSTEM_PREFIX } from "./charts_tab";
 import { LogLine } from "./log_line";
@@ -97,7 +98,9 @@ function MetricTable({ metrics }: { metrics: readonly SeriesInfo[] }): ReactNode
       <tbody>
         {metrics.map((info) => (
           <tr key={info.key} data-metric={info.key}>
-            <td>{visibleText(info.key, 80)}</td>
+            <td>
+              <Name value={info.key} />
+            </td>
             {[info.last, info.min, info.max, info.step_max, info.points].map((value, index) => (
               <td className="tk-number" key={index}>
                 {info.type === "bool" && value !== undefined && index < 3 ? (

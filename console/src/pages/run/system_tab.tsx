@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Machine, process and GPUs over time.
+// Machine, process and GPUs over time, of each rank that recorded.
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import type { Json } from "../../api/check";
 import type { XAxis } from "../../api/x_axis";
 import type { RunDetail } from "../../api/types";
 import { seriesListQuery } from "../../state/queries";
@@ -13,6 +14,17 @@ import { ChartsOf, SYSTEM_PREFIX } from "./charts_tab";
 
 const AXES: readonly XAxis[] = ["relative", "time"];
 
+/** undefined: there is one, and nothing to tell apart. */
+export function ranksOf(writers: readonly Json[]): readonly number[] | undefined {
+  const ranks = new Set<number>();
+  for (const writer of writers)
+    if (typeof writer === "object" && writer !== null && "rank" in writer) {
+      const rank = Number(writer["rank"]);
+      if (rank >= 0) ranks.add(rank);
+    }
+  return ranks.size > 1 ? [...ranks].sort((a, b) => a - b) : undefined;
+}
+
 export function SystemTab({ run }: { run: RunDetail }): ReactNode {
   const query = useQuery(seriesListQuery(run.uid, SYSTEM_PREFIX));
   return (
@@ -21,7 +33,13 @@ export function SystemTab({ run }: { run: RunDetail }): ReactNode {
         metrics.length === 0 ? (
           <Empty title={texts.chart.noSystem} />
         ) : (
-          <ChartsOf run={run} metrics={metrics} prefix={SYSTEM_PREFIX} axes={AXES} />
+          <ChartsOf
+            run={run}
+            metrics={metrics}
+            prefix={SYSTEM_PREFIX}
+            ranks={ranksOf(run.writers)}
+            axes={AXES}
+          />
         )
       }
     </Loaded>

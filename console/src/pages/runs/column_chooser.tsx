@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 import { useState, type ReactNode } from "react";
 import { texts } from "../../texts";
-import { visibleText } from "../../ui/visible_text";
+import { Name } from "../../ui/name";
 import type { KeyColumns } from "./use_key_columns";
 
 interface ColumnChooserProps {
@@ -39,7 +39,7 @@ export function ColumnChooser({ columns: { known, shown }, onChange }: ColumnCho
                 toggle(column.field);
               }}
             />
-            <span className="tk-third">{column.kind}</span> {visibleText(column.key, 60)}
+            <span className="tk-third">{column.kind}</span> <Name value={column.key} />
           </label>
         ))}
       </div>

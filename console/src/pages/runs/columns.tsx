@@ -9,6 +9,7 @@ import { texts } from "../../texts";
 import { formatDuration } from "../../ui/format";
 import { RunLink } from "../../ui/links";
 import { StateBadge } from "../../ui/state_badge";
+import { Name } from "../../ui/name";
 import { Age, Num, Text, Value } from "../../ui/text";
 import { visibleText } from "../../ui/visible_text";
 import { fieldOf } from "./runs_search";
@@ -96,11 +97,14 @@ const lastColumns = [
   }),
 ];
 
+/** A column is narrow. */
+const KEY_END_MAX = 6;
+
 export function columnsOf(keys: readonly KeyColumn[]): RunColumn[] {
   const chosen = keys.map((column) =>
     helper.display({
       id: look(column.field, 104, column.field, true, column.kind),
-      header: visibleText(column.key, 60),
+      header: () => <Name value={column.key} endMax={KEY_END_MAX} />,
       cell: ({ row }) => <KeyCell run={row.original} column={column} />,
     }),
   );
