@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
 from tracker import _core
-from tracker._numpy import pandas
+from tracker._frame_row import frame_of
 from tracker._options import label
 from tracker._remote_run import RemoteRun
 from tracker._remote_server import PAGE, RemoteServer
@@ -41,8 +41,7 @@ class RemoteRunList(Sequence[RemoteRun]):
 
     def to_pandas(self) -> pd.DataFrame:
         """As tracker.runs().to_pandas(). ImportError without pandas. Cost: a request a run."""
-        frame: pd.DataFrame = pandas().DataFrame([run.frame_row() for run in self._runs])
-        return frame
+        return frame_of([run.frame_row() for run in self._runs])
 
 
 class Connection:

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/shell_word.h"
 #include "model/alert.h"
 #include "model/redact.h"
 #include "run/run_impl.h"
@@ -127,7 +128,7 @@ void Run::say_end(RunState state, const Status& status) const {
     lost += fmt::format(", {} pending", count_text(counts.points_pending, "point", "points"));
   const std::string stored = count_text(counts.points_stored, "point", "points");
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
-  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, lost, id())
+  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, lost, shell_word(id()))
                   : fmt::format("{}: {} stored so far{}: {}", run, stored, lost, status.to_string()));
 }
 
