@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
@@ -77,17 +78,18 @@ class Connection:
         return RemoteRunList(found, matched)
 
     def open_run(self, name: str) -> RemoteRun:
-        """By "project/id", an id that is unique on the server, or the uid.
+        """By "project/id", an id, the uid, a name, or the beginning of an id.
 
-        NotFoundError; ValueError: the name fits several.
+        NotFoundError; ValueError lists the runs where several fit.
         """
         if len(name) == 32 and all(digit in "0123456789abcdef" for digit in name):
             return RemoteRun(self._server, name, self._server.json(f"runs/{name}"))
         found: list[RemoteRun] = []
         for at in [at for at, letter in enumerate(name) if letter == "/"]:
             found += self.runs(name[:at], where=f"id = {_quoted(name[at + 1 :])}", limit=2)
-        if not found:
-            found += self.runs(where=f"id = {_quoted(name)}", limit=6)
+        for where in (f"id = {_quoted(name)}", f"name = {_quoted(name)}", f"id ~ {_quoted('^' + re.escape(name))}"):
+            if not found and name:
+                found += self.runs(where=where, limit=6)
         if not found:
             raise _core.NotFoundError(f"no run {name!r} on {self._server.address}")
         if len(found) > 1:

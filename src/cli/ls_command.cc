@@ -22,7 +22,7 @@ namespace {
 // What the run set itself, then the last values of metrics, the ones called "loss" first; on a terminal as much of each
 // as leaves room for the others.
 std::string summary_text(const Console& console, const RunRow& run) {
-  constexpr size_t kShown = 8, kNameWidth = 40, kValueWidth = 16;
+  constexpr size_t kShown = 8, kNameWidth = 32, kValueWidth = 16;
   Value::Map entries = *run.record.summary.as_map();
   const auto was_set = [&run](const auto& entry) {
     const Value* metric = run.record.metrics.find(entry.first);
@@ -35,7 +35,7 @@ std::string summary_text(const Console& console, const RunRow& run) {
   std::string out;
   for (size_t i = 0; i < entries.size() && (all || i < kShown); ++i) {
     const std::string name = visible(entries[i].first), value = value_text(entries[i].second);
-    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", all ? name : cut_to(name, kNameWidth),
+    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", all ? name : cut_middle(name, kNameWidth),
                        all ? value : cut_to(value, kValueWidth));
   }
   return out;
@@ -216,8 +216,8 @@ int run_ls(Console& console, const GlobalOptions& global, const LsOptions& optio
   query.project = options.project;
   query.where = options.where;
   query.sort = options.sort;
-  // A pipe gets all: nobody sees there that rows are missing.
-  query.limit = options.limit_given || console.width > 0 ? options.limit : 0;
+  // A pipe gets all lines: nobody sees there that some are missing. A document says it.
+  query.limit = options.limit_given || options.json || console.width > 0 ? options.limit : 0;
   query.offset = options.offset;
   query.now_us = console.now_us;
   // Mistakes are said before the store is looked at.

@@ -66,8 +66,9 @@ std::string Table::render(const Console& console, size_t indent, std::vector<std
       const TableColumn& column = columns_[shown[i]];
       const auto [cell, sgr] = cell_at(shown[i]);
       const bool may_cut = console.width > 0 && column.width_min > 0;
-      const std::string padded =
-          pad_to(may_cut ? cut_to(cell, fitted.widths[i]) : cell, fitted.widths[i], column.right);
+      const size_t width = fitted.widths[i];
+      const std::string shown_cell = !may_cut ? cell : column.middle ? cut_middle(cell, width) : cut_to(cell, width);
+      const std::string padded = pad_to(shown_cell, width, column.right);
       text += sgr.empty() ? padded : console.paint(padded, sgr);
       text.append(i + 1 < shown.size() ? kGap : 0, ' ');
     }

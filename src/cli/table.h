@@ -14,6 +14,7 @@ struct TableColumn {
   bool right = false;    // numbers
   size_t width_min = 0;  // may be cut down to this; 0: never cut
   int leave_out = 0;     // where cutting is not enough: the largest goes first; 0: stays
+  bool middle = false;   // names: what is cut is their middle
 };
 
 class Table {

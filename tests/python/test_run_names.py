@@ -122,6 +122,15 @@ def test_a_folder_that_is_imported_is_the_same_run_and_a_second_time_changes_not
     assert sorted(path.name for path in elsewhere.iterdir() if path.name.startswith("import.new")) == []
 
 
+def test_a_message_about_a_run_names_it(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    one, two = (tracker.init(project="p", id=run_id, quiet=True) for run_id in ("one", "two"))
+    two.log({"loss": object()})
+    one.finish()
+    two.finish()
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("tracker: p/two: ")
+
+
 def test_commands_in_messages_can_be_pasted(runs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "it's a run"
     shutil.copytree(tracker.open_run("calm-fox").dir, folder)
