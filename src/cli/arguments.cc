@@ -42,7 +42,8 @@ void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& 
       ->type_name("FIELDS");
   ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.*'")
       ->type_name("FIELDS");
-  ls->add_option("--limit", limit, "At most so many runs: 50 on a terminal and in a document, else all; 0 for all")->type_name("N");
+  ls->add_option("--limit", limit, "At most so many runs: 50 on a terminal and in a document, else all; 0 for all")
+      ->type_name("N");
   ls->add_option("--offset", offset, "Leave out so many runs first")->type_name("N")->capture_default_str();
   ls->add_flag("--json", options.json, "Print a JSON document");
   ls->footer(
