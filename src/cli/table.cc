@@ -49,16 +49,29 @@ Table::Fit Table::fit(std::vector<size_t> columns, int width, size_t indent) con
 std::string Table::render(const Console& console, size_t indent, std::vector<std::string>* left_out) const {
   std::vector<size_t> shown(columns_.size());
   std::iota(shown.begin(), shown.end(), size_t{0});
+  std::vector<size_t> out_of_sight;
   Fit fitted = fit(shown, console.width, indent);
   while (!fitted.fits) {
     const auto last = std::max_element(shown.begin(), shown.end(), [this](size_t a, size_t b) {
       return columns_[a].leave_out < columns_[b].leave_out;
     });
     if (columns_[*last].leave_out == 0) break;  // what is left is wider than the terminal
-    if (left_out != nullptr) left_out->push_back(columns_[*last].title);
+    out_of_sight.push_back(*last);
     shown.erase(last);
     fitted = fit(shown, console.width, indent);
   }
+  // A narrow one may stand where a wide one that went after it did not.
+  for (size_t i = out_of_sight.size(); fitted.fits && i-- > 0;) {
+    std::vector<size_t> more = shown;
+    more.insert(std::upper_bound(more.begin(), more.end(), out_of_sight[i]), out_of_sight[i]);
+    Fit wider = fit(more, console.width, indent);
+    if (!wider.fits) continue;
+    shown = std::move(more);
+    fitted = std::move(wider);
+    out_of_sight.erase(out_of_sight.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (left_out != nullptr)
+    for (const size_t column : out_of_sight) left_out->push_back(columns_[column].title);
   std::string out;
   const auto line = [&](const auto& cell_at) {
     std::string text(indent, ' ');

@@ -67,6 +67,15 @@ TEST_F(LsCommandTest, WhatTheFilterAndTheOrderLookAtIsShown) {
   EXPECT_EQ(out_.find("created"), std::string::npos) << out_;  // stands there as CREATED
 }
 
+TEST_F(LsCommandTest, ANarrowColumnStaysWhereAWideOneGoes) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "lr", 0.1).set(EventType::kAttribute, "name", "night run of tuesday");
+  otter.log("validation/accuracy", 0, 0.5).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--where", "config.lr < 1", "--sort", "metrics.validation/accuracy.max"}), kExitOk);
+  EXPECT_EQ(err_, "tracker: no room for DURATION, SUMMARY in 80 columns; --columns chooses\n");
+  EXPECT_NE(out_.find("CREATED  POINTS"), std::string::npos) << out_;
+}
+
 TEST_F(LsCommandTest, SummaryStartsWithWhatTheUserSet) {
   auto otter = builder_.writer(builder_.run("mnist", "otter"));
   otter.log("a", 0, 1.0).log("loss", 0, 0.5).set(EventType::kSummary, "verdict", "good").end(RunState::kFinished);
