@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -176,7 +178,7 @@ struct Tailed {
   std::string token;
 };
 
-// (rows by metric, the token behind them, whether there is more at once)
+// (rows by metric, of each that was asked for; the token behind them, whether there is more at once)
 py::tuple tail_rows(View& self, const std::vector<std::string>& metrics, const std::string& token, uint64_t rows_max) {
   Tailed tailed = take(self.with([&](RunView& view) -> Result<Tailed> {
     auto cursor = internal::TailCursor::parse(token);
@@ -186,6 +188,14 @@ py::tuple tail_rows(View& self, const std::vector<std::string>& metrics, const s
     Tailed out{std::move(*batch), {}, cursor->token()};
     for (internal::TailedMetric& metric : out.batch.metrics)
       out.rows.push_back(internal::pack_history(metric.name, std::move(metric.rows)));
+    for (const std::string& name : std::set<std::string>(metrics.begin(), metrics.end())) {
+      const auto is_there = [&name](const internal::TailedMetric& metric) { return metric.name == name; };
+      if (std::any_of(out.batch.metrics.begin(), out.batch.metrics.end(), is_there)) continue;
+      internal::History nothing;
+      if (const auto metric = view.metric(name); metric.ok() && !(*metric)->types.empty())
+        nothing.type = (*metric)->types.front();
+      out.rows.push_back(internal::pack_history(name, std::move(nothing)));
+    }
     return out;
   }));
   py::dict rows;

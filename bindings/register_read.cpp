@@ -13,6 +13,7 @@
 #include "query/attempts.h"
 #include "query/console.h"
 #include "query/environment.h"
+#include "query/find_run.h"
 #include "query/packed.h"
 #include "query/rank_status.h"
 #include "query/run_view.h"
@@ -53,10 +54,11 @@ auto looked_up(F&& function) {
   return take(std::move(found));
 }
 
-std::unique_ptr<View> open_view(const RunFolder& folder) {
+// `in_store`: what a dead process left in frames may become a database; a folder of its own is only read.
+std::unique_ptr<View> open_view(const RunFolder& folder, bool in_store) {
   auto opened = [&] {
     const ReleasedGil without_gil;
-    internal::build_ended_frames(folder.path);
+    if (in_store) internal::build_ended_frames(folder.path);
     return RunView::open(folder);
   }();
   check(opened.status());
@@ -358,6 +360,12 @@ void register_store(py::module_& module) {
           [](const Store& self, const std::string& name) { return looked_up([&] { return self.resolve_run(name); }); },
           py::arg("name"))
       .def(
+          "find_named",
+          [](const Store& self, const std::string& name, bool may_write) {
+            return looked_up([&] { return internal::find_run(self, name, internal::RunNames::kAndPlaces, may_write); });
+          },
+          py::arg("name"), py::arg("may_write"), "As find(); also by a name, or the beginning of an id.")
+      .def(
           "recover",
           [](const Store& self, const std::string& uid) {
             const ReleasedGil without_gil;
@@ -417,7 +425,7 @@ void register_read(py::module_& module) {
       .def("text_names", &text_names);
   register_media_reading(type);
   register_query(module, type);
-  module.def("open_view", &open_view, py::arg("folder"));
+  module.def("open_view", &open_view, py::arg("folder"), py::arg("in_store"));
 }
 
 }  // namespace tracker::python

@@ -51,6 +51,7 @@ py::dict query(const Store& store, const std::string& project, const std::string
   query.offset = offset;
   query.documents = documents ? CatalogDocuments::kAll : CatalogDocuments::kNone;
   query.may_write = may_write;
+  query.name_unknown = true;
   auto found = [&] {
     const ReleasedGil without_gil;
     internal::VersionNumbers numbers(store);
@@ -68,6 +69,7 @@ py::dict query(const Store& store, const std::string& project, const std::string
   out["rows"] = rows;
   out["matched"] = list.matched;
   out["notes"] = list.notes;
+  out["unknown"] = list.unknown;
   out["problems"] = list.problems;
   return out;
 }

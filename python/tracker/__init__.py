@@ -33,6 +33,8 @@ from tracker._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+
     from tracker._artifact import Artifact as Artifact
     from tracker._artifact_read import ArtifactFile as ArtifactFile
     from tracker._artifact_read import ArtifactList as ArtifactList
@@ -183,10 +185,12 @@ def login(host: str | None = None, token: str | None = None) -> bool:
     return _core.login(label("host", host) or "", label("token", token) or "")
 
 
-def open_run(name: str, *, dir: str | None = None) -> StoredRun:
-    """A run to read, live or ended: by "project/id", an id that is unique in the store, or the uid (6 digits or more).
+def open_run(name: str | os.PathLike[str], *, dir: str | None = None) -> StoredRun:
+    """A run to read, live or ended: by "project/id", an id, the uid (6 digits or more), a name, or the beginning of an
+    id; or by its folder, a pathlib.Path or a text that begins with "/", "./" or "../": that is only read, and needs no
+    store.
 
-    Raises NotFoundError with close names, ValueError when the name fits several runs. Threads: any.
+    Raises NotFoundError with close names, ValueError that lists the runs where several fit. Threads: any.
     """
     from tracker._runs import open_run as open_stored
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import warnings
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from tracker import _core, _current, _options, _stores
+from tracker import _core, _current, _options, _selection, _stores
 from tracker._copies import OwnCopy, stored_artifact
 
 if TYPE_CHECKING:
@@ -220,9 +221,9 @@ class StoredArtifact(Reading):
         return self._stored.files + self._stored.references
 
     @property
-    def created(self) -> float:
-        """Seconds since 1970, UTC."""
-        return self._stored.created
+    def created(self) -> datetime.datetime:
+        """In UTC."""
+        return _selection.utc(self._stored.created)
 
     @property
     def expires(self) -> float | None:
@@ -291,7 +292,7 @@ def list_all(project: str | None, type: str | None, dir: object) -> ArtifactList
 
 def uses(folder: _core.RunFolder, use: str) -> list[ArtifactUse]:
     """What a run made ("output") or used ("input"), in the order first said."""
-    store_path = str(Path(folder.path).parents[2])  # <store>/runs/<project>/<id>
+    store_path = str(Path(folder.path).parent.parent.parent)  # <store>/runs/<project>/<id>
     return [
         ArtifactUse(
             edge["version_name"],

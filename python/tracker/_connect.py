@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
 from tracker import _core
-from tracker._numpy import pandas
+from tracker._frame_row import frame_of
 from tracker._options import label
 from tracker._remote_run import RemoteRun
 from tracker._remote_server import PAGE, RemoteServer
@@ -41,8 +42,7 @@ class RemoteRunList(Sequence[RemoteRun]):
 
     def to_pandas(self) -> pd.DataFrame:
         """As tracker.runs().to_pandas(). ImportError without pandas. Cost: a request a run."""
-        frame: pd.DataFrame = pandas().DataFrame([run.frame_row() for run in self._runs])
-        return frame
+        return frame_of([run.frame_row() for run in self._runs])
 
 
 class Connection:
@@ -78,17 +78,18 @@ class Connection:
         return RemoteRunList(found, matched)
 
     def open_run(self, name: str) -> RemoteRun:
-        """By "project/id", an id that is unique on the server, or the uid.
+        """By "project/id", an id, the uid, a name, or the beginning of an id.
 
-        NotFoundError; ValueError: the name fits several.
+        NotFoundError; ValueError lists the runs where several fit.
         """
         if len(name) == 32 and all(digit in "0123456789abcdef" for digit in name):
             return RemoteRun(self._server, name, self._server.json(f"runs/{name}"))
         found: list[RemoteRun] = []
         for at in [at for at, letter in enumerate(name) if letter == "/"]:
             found += self.runs(name[:at], where=f"id = {_quoted(name[at + 1 :])}", limit=2)
-        if not found:
-            found += self.runs(where=f"id = {_quoted(name)}", limit=6)
+        for where in (f"id = {_quoted(name)}", f"name = {_quoted(name)}", f"id ~ {_quoted('^' + re.escape(name))}"):
+            if not found and name:
+                found += self.runs(where=where, limit=6)
         if not found:
             raise _core.NotFoundError(f"no run {name!r} on {self._server.address}")
         if len(found) > 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +123,7 @@ def stored_run(run: StoredRun) -> str:
     """StoredRun._repr_html_()."""
     state = run.state
     detail = f": {_text(run.state_detail)}" if run.state_detail else ""
-    created = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    created = run.created.strftime("%Y-%m-%d %H:%M:%S UTC")
     head = f"{_text(run.project)}/{_text(run.id)}</b> <i>{_text(state)}</i>{detail}<b>"
     facts = _table([_row(["created", created]), _row(["folder", _text(run.dir)])])
     return _page(head, [facts, _alerts(run), _config(run), _metrics(run)])

@@ -6,8 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracker._numpy import numpy, pandas, values
+from tracker._selection import utc
 
 if TYPE_CHECKING:
+    import datetime
+
     import numpy.typing as npt
     import pandas as pd
 
@@ -21,11 +24,16 @@ class Attempt(NamedTuple):
     continues: int  # the attempt it branches off; 0 for the first
     resume_step: int | None  # rows of earlier attempts behind it are shadowed; None: nothing is
     shown_up_to: int | None  # set by later attempts: its rows with a larger step are shadowed
-    started: float  # seconds since 1970
+    started: datetime.datetime  # in UTC, as all times here
     writers: int
     points: int
     state: str  # "running", "finished", ..., "crashed", "preempted", "lost contact"
-    last_seen: float  # the last row or sign of life of its processes
+    last_seen: datetime.datetime  # the last row or sign of life of its processes
+
+    @classmethod
+    def of(cls, told: tuple[Any, ...]) -> Attempt:
+        out = cls(*told)
+        return out._replace(started=utc(told[4]), last_seen=utc(told[8]))
 
 
 class Rank(NamedTuple):
@@ -35,13 +43,21 @@ class Rank(NamedTuple):
     attempt: int
     state: str  # "running", "finished", ..., "crashed", "lost contact"
     last_step: int | None  # of its newest row
-    last_logged: float | None  # seconds since 1970
-    last_seen: float | None
+    last_logged: datetime.datetime | None  # in UTC
+    last_seen: datetime.datetime | None
     points: int
     dropped: int
     observed: bool  # ranks="observe": it records no metrics
     host: str
     pid: int
+
+    @classmethod
+    def of(cls, told: tuple[Any, ...]) -> Rank:
+        out = cls(*told)
+        logged, seen = out.last_logged, out.last_seen
+        return out._replace(
+            last_logged=None if logged is None else utc(told[4]), last_seen=None if seen is None else utc(told[5])
+        )
 
 
 class AcrossRanks:

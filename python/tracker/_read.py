@@ -21,6 +21,8 @@ from tracker._tail import ROWS_MAX, Tail
 from tracker._told import Told
 
 if TYPE_CHECKING:
+    import datetime
+
     from tracker import _smooth
     from tracker._artifact_read import ArtifactUse, RefusedArtifact
     from tracker._ranks import AcrossRanks, Attempt, Rank
@@ -36,8 +38,9 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
     resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
     """
 
-    def __init__(self, folder: _core.RunFolder) -> None:
+    def __init__(self, folder: _core.RunFolder, in_store: bool = True) -> None:
         self._folder = folder
+        self._in_store = in_store
         self._opened: _core.RunView | None = None
         self._ended = False
         self._begun = 0  # by this process, when it was last looked at
@@ -57,7 +60,7 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
             self._begun = begun
             _current.flush_own(self._folder.uid)
             if self._opened is None:
-                self._opened = _core.open_view(self._folder)
+                self._opened = _core.open_view(self._folder, self._in_store)
             else:
                 self._opened.refresh()
             # Another attempt may begin at any time, so only a run seen finished is taken as it was seen.
@@ -127,20 +130,20 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         return self._folder.path
 
     @property
-    def created(self) -> float:
-        """Seconds since 1970, UTC."""
-        return self._folder.created
+    def created(self) -> datetime.datetime:
+        """In UTC."""
+        return _selection.utc(self._folder.created)
 
     @property
-    def ended(self) -> float | None:
-        """Seconds since 1970; None while the run has no end."""
+    def ended(self) -> datetime.datetime | None:
+        """In UTC; None while the run has no end."""
         ended = self._view().ended_us()
-        return ended / 1e6 if ended else None
+        return _selection.utc(ended / 1e6) if ended else None
 
     @property
-    def last_seen(self) -> float:
-        """When the writer was last heard of, seconds since 1970."""
-        return self._view().last_seen_us() / 1e6
+    def last_seen(self) -> datetime.datetime:
+        """When the writer was last heard of, in UTC."""
+        return _selection.utc(self._view().last_seen_us() / 1e6)
 
     @property
     def name(self) -> str:
@@ -245,13 +248,13 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         """The attempts by number: which continues which, from which step, and up to where each is shown."""
         from tracker._ranks import Attempt
 
-        return [Attempt(*attempt) for attempt in self._view().attempts()]
+        return [Attempt.of(attempt) for attempt in self._view().attempts()]
 
     def ranks(self) -> list[Rank]:
         """The ranks that record, by number: when each was last seen, and the last step it logged."""
         from tracker._ranks import Rank
 
-        return [Rank(*rank) for rank in self._view().ranks()]
+        return [Rank.of(rank) for rank in self._view().ranks()]
 
     def across_ranks(self, name: str) -> AcrossRanks:
         """min, mean and max of a metric over the ranks by step, and the ranks that hold the extremes.
@@ -387,6 +390,7 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
 
             for rows in r.tail(["loss"]): print(rows["loss"].values)
 
+        A batch has every metric that was named, with no rows where none came.
         cursor: None for all rows from the first one on, "now" for what comes after this call, or the cursor of an
         earlier tail. limit: rows of one batch. timeout: seconds without a row after which the iteration ends; it ends
         anyway with the run. ValueError for a cursor of another run or of other metrics, and for a timeout below 0.
@@ -398,7 +402,10 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         return Tail(lambda: self._whole(self._rows()), self._recover, names, cursor, limit, timeout)
 
     def _recover(self) -> None:
-        """What a process that died during a tail has left in its rings joins the run."""
+        """What a process that died during a tail has left in its rings joins the run; a folder of its own is only
+        read."""
+        if not self._in_store:
+            return
         store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
         self._in_the_way = _core.Store.open(str(store)).recover(self._folder.uid)
 

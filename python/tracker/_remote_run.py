@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 import math
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from tracker._console_lines import LINES_MAX, ConsoleLine, ConsoleOutput
 from tracker._frame_row import frame_row
 from tracker._remote_series import RemoteHistory, Series, cells_of, read_series
 from tracker._remote_server import RemoteServer
+from tracker._selection import utc
 
 _LINES_PAGE = 10_000
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -75,24 +77,24 @@ class RemoteRun:
         assert self._seen is not None
         return self._seen
 
-    def _seconds(self, field: str) -> float | None:
+    def _time(self, field: str) -> datetime.datetime | None:
         value = self._look()[field]
-        return None if value is None else int(value) / 1e6
+        return None if value is None else utc(int(value) / 1e6)
 
     @property
-    def created(self) -> float:
-        """Seconds since 1970, UTC."""
-        return self._seconds("created_us") or 0.0
+    def created(self) -> datetime.datetime:
+        """In UTC."""
+        return self._time("created_us") or utc(0)
 
     @property
-    def ended(self) -> float | None:
-        """Seconds since 1970; None while the run has no end."""
-        return self._seconds("ended_us")
+    def ended(self) -> datetime.datetime | None:
+        """In UTC; None while the run has no end."""
+        return self._time("ended_us")
 
     @property
-    def last_seen(self) -> float:
-        """When the server last heard of its writers, seconds since 1970."""
-        return self._seconds("last_us") or 0.0
+    def last_seen(self) -> datetime.datetime:
+        """When the server last heard of its writers, in UTC."""
+        return self._time("last_us") or utc(0)
 
     @property
     def state(self) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from tracker._copies import Constant, OwnCopy
-from tracker._frame_row import frame_row
-from tracker._numpy import pandas as _pandas
+from tracker._frame_row import frame_of, frame_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,14 +57,13 @@ class RunList(OwnCopy, Sequence["StoredRun"]):
         return f"<tracker.RunList of {len(self)}: {shown}{', ...' if len(self) > 5 else ''}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a run: project, id, uid, name, state, state_detail, created, finished and duration (seconds), host,
+        """A row a run: project, id, uid, name, state, state_detail, created, finished, duration (seconds), host,
         points, lost (points), texts_lost, entries_lost, group, job_type, notes, tags, alerts, config.KEY and
         summary.KEY. ImportError without pandas.
 
-        Times are seconds since 1970, UTC; finished is NaN and duration the time until now while a run has no end. Keys
+        Times are timestamps in UTC; finished is NaT and duration the time until now while a run has no end. Keys
         of nested maps are joined by "/". Cost: reads the store's catalog again; runs that are gone by now are left out.
         """
         rows = self._rows()
         found = [(run, rows[run.uid]) for run in self._runs if run.uid in rows]
-        frame: pd.DataFrame = _pandas().DataFrame([frame_row(run, row) for run, row in found])
-        return frame
+        return frame_of([frame_row(run, row) for run, row in found])

@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker import _core, _current, _options, _stores
 from tracker._read import StoredRun
 from tracker._run_list import RunList
+from tracker._selection import utc
 
 if TYPE_CHECKING:
     from tracker._run import Run
@@ -56,27 +58,50 @@ def list_runs(
         return _core.query_runs(store, project or "", filter_text, order, page, first, documents, may_write)
 
     def rows() -> dict[str, dict[str, Any]]:
-        return {row["uid"]: row for row in query(True)["rows"]}
+        found = query(True)["rows"]
+        for row in found:
+            row["finished"] = None if row["finished"] is None else utc(row["finished"])
+        return {row["uid"]: row for row in found}
 
     found = query(False)
+    for line in found["unknown"]:
+        warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
     for line in found["problems"]:
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
     return RunList(
-        [StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"]
+        [StoredRun(folder) for folder in found["folders"][:rows_max]],
+        rows,
+        found["matched"],
+        [*found["unknown"], *found["notes"]],
     )
 
 
-def open_run(name: str, dir: object) -> StoredRun:
+def _at_path(name: str) -> StoredRun:
+    """The run of a folder, which is only read: no store is looked for, nothing is recovered."""
+    path = str(Path(name).absolute())
+    if not Path(path).is_dir():
+        raise _core.NotFoundError(f"there is no folder {name!r}")
+    try:
+        return StoredRun(_core.RunFolder.of(path), in_store=False)
+    except _core.NotFoundError:
+        raise _core.NotFoundError(f"{name!r} is no run's folder: it has no run.json") from None
+
+
+def open_run(name: str | os.PathLike[str], dir: object) -> StoredRun:
+    if isinstance(name, os.PathLike):
+        return _at_path(os.fspath(name))
+    if isinstance(name, str) and name.startswith(("/", "./", "../")):
+        return _at_path(name)
     if not isinstance(name, str):
         raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
     store = _stores.open_store(dir)
     try:
-        folder = store.find(_options.utf8("name", name))
+        folder = store.find_named(_options.utf8("name", name), not _current.records())
     except _core.NotFoundError:
         # Of a run whose folder was removed only the journal may be left: recovery makes a folder anew.
         for line in store.recover(""):
             print(f"tracker: {line}", file=sys.stderr)
-        folder = store.find(name)
+        folder = store.find_named(name, not _current.records())
     run = StoredRun(folder)
     run._in_the_way = store.recover(folder.uid)
     run._recovered_in = run.state

@@ -17,6 +17,15 @@ Times: TypeAlias = tuple[Time | None, Time | None] | slice
 Numbers: TypeAlias = int | Iterable[int]
 
 
+def utc(seconds: float) -> datetime.datetime:
+    """A moment in UTC, of seconds since 1970; beyond the calendar its first or last one."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        end = datetime.datetime.max if seconds > 0 else datetime.datetime.min
+        return end.replace(tzinfo=datetime.UTC)
+
+
 def integer(what: str, value: Any) -> int:
     """An int in the range of a step: what lies beyond it is the nearest one in it."""
     return min(max(_whole(what, value), INT64_MIN), INT64_MAX)

@@ -51,9 +51,10 @@ class Tail(OwnCopy):
             view().tail_check(names, cursor)
 
     def read(self) -> dict[str, History]:
-        """What has come since; empty when nothing has. Never waits. At most `limit` rows, and the rest of a frame."""
+        """What has come since; of names that were asked for each, with no rows where none came. Never waits. At most
+        `limit` rows, and the rest of a frame."""
         rows, self.cursor, self._more = self._view().tail(self._names, self.cursor, self._limit)
-        return {name: History(name, one) for name, one in rows.items()}
+        return {name: History(name, rows[name]) for name in self._names or rows}
 
     def __iter__(self) -> Iterator[dict[str, History]]:
         """Waits for rows; ends when the run has ended and all of it was handed out, or after `timeout` seconds without
@@ -64,7 +65,7 @@ class Tail(OwnCopy):
             # The state is looked at before the rows: what is written between the two is in the next look.
             running = self._view().state() == "running"
             rows = self.read()
-            if rows:
+            if any(map(len, rows.values())):
                 yield rows
                 heard = time.monotonic()
             elif not self._more:

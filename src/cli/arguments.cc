@@ -28,9 +28,10 @@ CLI::Validator names(const std::string& what) {
           ""};
 }
 
-void add_run(CLI::App* command, std::string& run) {
-  command->add_option("RUN", run, "project/id, an id that is unique, or a uid")->required();
-}
+constexpr const char* kRunText =
+    "project/id, an id, a name, the beginning of an id or uid; or the folder of a run: /…, ./… or ../…";
+
+void add_run(CLI::App* command, std::string& run) { command->add_option("RUN", run, kRunText)->required(); }
 
 void add_init(CLI::App& app, InitCommandOptions& options) {
   CLI::App* init = app.add_subcommand("init", "Make the store, which the first run does too; let a group write it");
@@ -53,9 +54,10 @@ void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& 
       ->type_name("FILTER");
   ls->add_option("--sort", options.sort, "Order, such as 'created' or 'metrics.loss.min'; --sort=-FIELD: largest first")
       ->type_name("FIELDS");
-  ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.lr'")
+  ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.*'")
       ->type_name("FIELDS");
-  ls->add_option("--limit", limit, "At most so many runs, 0 for all")->type_name("N")->capture_default_str();
+  ls->add_option("--limit", limit, "At most so many runs: 50 on a terminal and in a document, else all; 0 for all")
+      ->type_name("N");
   ls->add_option("--offset", offset, "Leave out so many runs first")->type_name("N")->capture_default_str();
   ls->add_flag("--json", options.json, "Print a JSON document");
   ls->footer(
@@ -89,9 +91,7 @@ void add_login(CLI::App& app, std::string& host) {
 
 void add_sync(CLI::App& app, SyncOptions& options) {
   CLI::App* sync = app.add_subcommand("sync", "Send runs to the server of TRACKER_HOST or tracker login");
-  sync->add_option("RUN", options.runs,
-                   "project/id, an id that is unique, or a uid; without one all runs of mode online "
-                   "or offline")
+  sync->add_option("RUN", options.runs, "RUN as of `tracker show`; without one all runs of mode online or offline")
       ->check(names("a run"));
   sync->add_flag("--json", options.json, "Print a JSON document");
   sync->footer("Examples:\n  tracker sync\n  tracker sync mnist/brisk-otter --json | jq .points_sent");
@@ -125,11 +125,12 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
 void add_import(CLI::App& app, ImportOptions& options, bool& json) {
   CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools and stores");
   command
-      ->add_option("SOURCE", options.source,
-                   "A bundle, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV")
+      ->add_option(
+          "SOURCE", options.source,
+          "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV")
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
-      ->type_name("tensorboard|csv|bundle|wandb|mlflow|trackio|swanlab");
+      ->type_name("tensorboard|csv|bundle|run|wandb|mlflow|trackio|swanlab");
   command->add_option("--project", options.project, "Project of the runs; else as the source says")
       ->type_name("NAME")
       ->check(names("a project"));
@@ -189,7 +190,7 @@ void add_gc(CLI::App& app, GcOptions& options, std::string& max_disk) {
 
 void add_rm(CLI::App& app, RmOptions& options) {
   CLI::App* rm = app.add_subcommand("rm", "Remove runs for ever");
-  rm->add_option("RUN", options.runs, "project/id, ids that are unique, or uids");
+  rm->add_option("RUN", options.runs, "RUN as of `tracker show`, but no folders");
   rm->add_option("--where", options.where, "Also runs that match, such as 'state = failed and created < now-30d'")
       ->type_name("FILTER");
   rm->add_option("--project", options.project, "RUN and --where look in this project; alone: all its runs")
@@ -360,7 +361,7 @@ Status read_export_format(CommandLine* line) {
 }  // namespace
 
 Status read_values(CommandLine* line) {
-  const auto limit = read_count("--limit", line->limit);
+  const auto limit = line->limit.empty() ? Result<uint64_t>(line->ls.limit) : read_count("--limit", line->limit);
   if (!limit.ok()) return limit.status();
   const auto offset = read_count("--offset", line->offset);
   if (!offset.ok()) return offset.status();
@@ -383,6 +384,7 @@ Status read_values(CommandLine* line) {
     return Status(Code::kInvalid, "--unsynced says which runs --max-disk may remove: give both");
   }
   line->ls.limit = *limit;
+  line->ls.limit_given = !line->limit.empty();
   line->ls.offset = *offset;
   line->show.plots = *plots;
   return read_export_format(line);

@@ -33,7 +33,7 @@ struct CommandLine {
   UiOptions ui;
   bool version = false, version_json = false;
   // As given; read by read_values(), whose errors say what was expected.
-  std::string limit = "50", offset = "0", plots = "0", format, rows, max_disk;
+  std::string limit, offset = "0", plots = "0", format, rows, max_disk;
 };
 
 // Every command of `app`, whose values go to `line`.

@@ -80,13 +80,13 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
     }
   }
   Value::List all;
-  Table table({{"ARTIFACT", false, 16},
+  Table table({{"ARTIFACT"},
                {"VERSION"},
-               {"TYPE", false, 6},
-               {"ALIASES", false, 10},
-               {"FILES", true},
-               {"SIZE", true},
-               {"CREATED"}});
+               {"TYPE", false, 6, 1},
+               {"ALIASES", false, 10, 3},
+               {"FILES", true, 0, 4},
+               {"SIZE", true, 0, 2},
+               {"CREATED", false, 0, 5}});
   bool is_named = false;
   for (const ArtifactInfo& info : found) {
     if (!name.empty() && info.name != name) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,12 @@ int finish_with(Console& console, const std::vector<Status>& problems, Code wors
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options);
 
 // Of `tracker show`: what the run used and made; empty where it did neither.
-std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
-                              const std::vector<RefusedArtifact>& refused);
+// `store`: none of a run in a folder of its own, whose versions are called as it says.
+std::string artifacts_section(const Console& console, const std::optional<Store>& store,
+                              const std::vector<LineageEdge>& edges, const std::vector<RefusedArtifact>& refused);
 Value refused_json(const std::vector<RefusedArtifact>& refused);
 // "inputs" or "outputs" of its JSON: the versions as they are called in this store; null where they are not in it.
-Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, ArtifactUse use);
+Value edges_json(const std::optional<Store>& store, const std::vector<LineageEdge>& edges, ArtifactUse use);
 // Adds what `tracker gc` removes, or would, of artifacts.
 void collect_artifacts(Console& console, const Store& store, bool dry_run, CollectReport* report);
 // Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at. `progress`: what is done

@@ -7,11 +7,13 @@
 
 #include "artifact/artifact_store.h"
 #include "artifact/blob_collect.h"
+#include "base/shell_word.h"
 #include "cli/artifact_command.h"
 #include "cli/progress.h"
 #include "cli/run_json.h"
 #include "cli/show_sections.h"
 #include "cli/text.h"
+#include "query/find_run.h"
 
 namespace tracker::internal {
 namespace {
@@ -91,13 +93,18 @@ class LineageTree {
 }  // namespace
 
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options) {
+  if (is_run_path(options.name))
+    return fail(console,
+                Status(Code::kInvalid, "lineage looks through a store, and a run's folder is none",
+                       fmt::format("`tracker show {}` says what the run used and made", shell_word(options.name))));
   const Lineage lineage = read_lineage(store);
   std::string start, text;
   VersionNumbers numbers(store);
   LineageTree tree(lineage, &numbers);
   const auto run = options.name.find_first_of(":@") == std::string::npos
-                       ? store.resolve_run(options.name)
+                       ? find_run(store, options.name)
                        : Result<RunFolder>(Status(Code::kNotFound, ""));
+  if (run.status().code() == Code::kInvalid) return fail(console, run.status());  // ambiguous
   if (run.ok()) {
     start = "run " + run->identity.uid.hex();
     text = fmt::format("{}/{}", run->identity.project, run->identity.id);
@@ -125,16 +132,17 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
   return finish_with(console, lineage.problems);
 }
 
-std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
-                              const std::vector<RefusedArtifact>& refused) {
+std::string artifacts_section(const Console& console, const std::optional<Store>& store,
+                              const std::vector<LineageEdge>& edges, const std::vector<RefusedArtifact>& refused) {
   if (edges.empty() && refused.empty()) return "";
-  VersionNumbers numbers(store);
+  std::optional<VersionNumbers> numbers;
+  if (store) numbers.emplace(*store);
   std::string out = title(console, "Artifacts");
   for (const ArtifactUse use : {ArtifactUse::kInput, ArtifactUse::kOutput})
     for (const LineageEdge& edge : edges)
       if (edge.use == use)
         out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made",
-                           visible(name_here(edge, &numbers)), visible(edge.type),
+                           visible(numbers ? name_here(edge, &*numbers) : edge.version_name()), visible(edge.type),
                            edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
   for (const RefusedArtifact& each : refused)
     out += fmt::format("  artifact {}/{}{} refused: {}\n", visible(each.project), visible(each.name),
@@ -157,12 +165,13 @@ Value refused_json(const std::vector<RefusedArtifact>& refused) {
   return out;
 }
 
-Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, ArtifactUse use) {
-  VersionNumbers numbers(store);
+Value edges_json(const std::optional<Store>& store, const std::vector<LineageEdge>& edges, ArtifactUse use) {
+  std::optional<VersionNumbers> numbers;
+  if (store) numbers.emplace(*store);
   Value::List out;
   for (const LineageEdge& edge : edges) {
     if (edge.use != use) continue;
-    const auto number = numbers.of(edge.version());
+    const auto number = numbers ? numbers->of(edge.version()) : std::nullopt;
     out.push_back(Value::Map{{"project", edge.project},
                              {"name", edge.name},
                              {"version", number ? Value(fmt::format("v{}", *number)) : Value()},

@@ -5,10 +5,14 @@
 
 #include <algorithm>
 
+#include "base/fs.h"
+#include "base/shell_word.h"
 #include "cli/python_side.h"
 #include "cli/text.h"
+#include "query/find_run.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/journal_home.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 
@@ -17,15 +21,14 @@ std::string recovery_text(const RecoveryReport& report) {
   Logged logged;
   std::vector<std::string> names;
   for (const RecoveredWriter& writer : report.recovered) {
-    if (writer.points + writer.texts + writer.frames == 0) continue;  // all that it recorded was stored
+    if (writer.points + writer.texts == 0) continue;  // all that it logged was stored
     logged += {writer.points, writer.texts};
     const std::string name = run_text({writer.identity.run, writer.folder, ""});
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (names.empty()) return "";
-  std::string what = counted(logged.points, "point");
-  if (logged.texts > 0) what += " and " + counted(logged.texts, "text");
-  if (logged.points + logged.texts == 0) what = "entries";
+  std::string what = logged.points > 0 ? counted(logged.points, "point") : "";
+  if (logged.texts > 0) what += (what.empty() ? "" : " and ") + counted(logged.texts, "text");
   std::string list;
   for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
@@ -58,11 +61,46 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   return store;
 }
 
-Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name) {
-  const auto folder = store.resolve_run(name);
+bool is_run_path(std::string_view name) {
+  return name.starts_with('/') || name.starts_with("./") || name.starts_with("../");
+}
+
+Status refuse_run_path(const std::string& name, const char* does) {
+  if (!is_run_path(name)) return {};
+  return Status(Code::kInvalid, fmt::format("{} a run of the store; the folder {} is only read", does, name),
+                fmt::format("`tracker import {}` brings it into the store", shell_word(name)));
+}
+
+Result<RunFolder> run_at_path(const std::string& name) {
+  std::string path = absolute_path(name);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (!is_directory(path)) return Status(Code::kNotFound, fmt::format("there is no folder {}", name));
+  auto run = read_run_folder(path);
+  if (run.ok() || run.status().code() != Code::kNotFound) return run;
+  return Status(Code::kNotFound, fmt::format("{} is no run's folder: it has no {}", name, kRunFile));
+}
+
+Result<NamedRun> find_named_run(Console& console, const GlobalOptions& global, const std::string& name) {
+  NamedRun out;
+  if (is_run_path(name)) {
+    auto folder = run_at_path(name);
+    if (!folder.ok()) return folder.status();
+    if (!folder->problem.empty()) console.note(folder->problem);
+    out.folder = std::move(*folder);
+    return out;
+  }
+  auto store = open_store(console, global);
+  if (!store.ok()) return store.status();
+  auto folder = find_run(*store, name);
   if (!folder.ok()) return folder.status();
-  build_ended_frames(folder->path);
-  return RunView::open(*folder);
+  out.store = std::move(*store);
+  out.folder = std::move(*folder);
+  return out;
+}
+
+Result<std::unique_ptr<RunView>> open_run(const NamedRun& run) {
+  if (run.store) build_ended_frames(run.folder.path);
+  return RunView::open(run.folder);
 }
 
 int fail(Console& console, const Status& status) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -28,6 +30,8 @@ enum ExitCode : int {
   // And 130 where Ctrl-C ends the program: what a shell says of SIGINT, which is left as it is.
 };
 
+constexpr size_t kKeyColumnsMax = 100;  // that a "*" in `ls --columns` may become
+
 struct GlobalOptions {
   std::string dir;  // --dir; empty: TRACKER_DIR and so on
 };
@@ -36,6 +40,7 @@ struct LsOptions {
   std::string project;
   std::string where, sort, columns;  // docs/filter.md
   uint64_t limit = 50;               // 0: all
+  bool limit_given = false;          // else a pipe gets all
   uint64_t offset = 0;
   bool json = false;
 };
@@ -164,7 +169,19 @@ Result<Store> open_store(Console& console, const GlobalOptions& global);
 // That line, without "tracker: "; empty when nothing was recovered.
 std::string recovery_text(const RecoveryReport& report);
 Value::List recovered_json(const RecoveryReport& report);
-Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name);
+// RUN begins with "/", "./" or "../": it is the folder of a run, which is only read.
+bool is_run_path(std::string_view name);
+// Of commands that do more than read: `does` says what, such as "rm removes".
+Status refuse_run_path(const std::string& name, const char* does);
+// The run of that folder. Errors: as read_run_folder().
+Result<RunFolder> run_at_path(const std::string& name);
+// The run that RUN names, and where it is; in a folder of its own without a store.
+struct NamedRun {
+  std::optional<Store> store;
+  RunFolder folder;
+};
+Result<NamedRun> find_named_run(Console& console, const GlobalOptions& global, const std::string& name);
+Result<std::unique_ptr<RunView>> open_run(const NamedRun& run);
 
 // For a document: the problems of the run, and its rows that somebody else still recovers, which open_store() has said
 // on stderr.

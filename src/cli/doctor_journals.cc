@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/fs.h"
+#include "base/shell_word.h"
 #include "cli/doctor_parts.h"
 #include "cli/text.h"
 #include "journal/dead_journal.h"
@@ -88,7 +89,7 @@ struct Home {
 
 Home home_of(const FoundJournal& journal, const Store* here) {
   const WriterIdentity& writer = journal.writer;
-  const std::string ls = fmt::format("`tracker ls --dir {}` recovers", writer.store_path);
+  const std::string ls = fmt::format("`tracker ls --dir {}` recovers", shell_word(writer.store_path));
   const bool was_copied = here != nullptr && parent_path(journal.dir) == store_journal_root(here->path());
   if (!was_copied) {
     auto store = Store::open(writer.store_path);
@@ -96,7 +97,8 @@ Home home_of(const FoundJournal& journal, const Store* here) {
     if (writer.store.is_zero()) return {std::nullopt, ls + " them, when that store can be made"};
   }
   if (here != nullptr && here->id() == writer.store)
-    return {*here, fmt::format("`tracker doctor --recover {}` recovers them into this copy of it", here->path())};
+    return {*here,
+            fmt::format("`tracker doctor --recover {}` recovers them into this copy of it", shell_word(here->path()))};
   return {std::nullopt,
           ls + " them when it is back there, `tracker doctor --recover DIR` in a copy of it that DIR names; `rm -r` of "
                "the folders removes them for ever"};

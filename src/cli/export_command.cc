@@ -161,11 +161,13 @@ Result<ExportResult> export_to_stdout(Console& console, RunView* run, const Expo
   });
 }
 
-int run_export_bundle(Console& console, const Store& store, const ExportCommandOptions& options) {
-  const auto run = store.resolve_run(options.run);
-  if (!run.ok()) return fail(console, run.status());
+int run_export_bundle(Console& console, const NamedRun& named, const ExportCommandOptions& options) {
+  const RunFolder* run = &named.folder;
   Result<BundledArtifacts> artifacts = BundledArtifacts();
-  if (options.artifacts) artifacts = artifacts_for_bundle(store, *run);
+  if (options.artifacts && !named.store)
+    return fail(console, Status(Code::kInvalid, fmt::format("{} is without the artifacts of its store", options.run),
+                                "leave --artifacts out, or name the run in its store"));
+  if (options.artifacts) artifacts = artifacts_for_bundle(*named.store, *run);
   if (!artifacts.ok()) return fail(console, artifacts.status());
   ProgressBar bar(console, "writing KiB");
   auto result = export_bundle(*run, options.bundle, artifacts->files,
@@ -203,10 +205,10 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
 
 int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options) {
   const bool to_stdout = options.output.empty() || options.output == "-";
-  const auto store = open_store(console, global);
-  if (!store.ok()) return fail(console, store.status());
-  if (!options.bundle.empty()) return run_export_bundle(console, *store, options);
-  const auto run = open_run(*store, options.run);
+  const auto named = find_named_run(console, global, options.run);
+  if (!named.ok()) return fail(console, named.status());
+  if (!options.bundle.empty()) return run_export_bundle(console, *named, options);
+  const auto run = open_run(*named);
   if (!run.ok()) return fail(console, run.status());
   const bool for_others = options.to != ExportCommandOptions::To::kText;
   ProgressBar bar(console, "writing points");

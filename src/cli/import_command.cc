@@ -31,9 +31,10 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
   const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
                         : options.format == "csv"       ? import_csv(store, options, files, progress)
                         : options.format == "bundle"    ? import_bundle(store, options, progress, take)
+                        : options.format == "run"       ? import_run_folder(store, options, progress)
                                                         : console.python->import_source(store, options, progress);
   bar.clear();
-  if (options.format == "bundle")  // as they were where it was made
+  if (options.format == "bundle" || options.format == "run")  // as they were where it was made
     for (const ImportedRun& run : store->report().runs)
       if (const RunFolder* folder = run.is_new ? store->find(run.run.uid) : nullptr)
         for (std::string& line : media_problems(folder->path))
@@ -56,7 +57,11 @@ void print_report(Console& console, const ImportReport& report) {
                               counted(run.points, "point"), texts, media, alerts, artifacts,
                               run.is_new ? "" : " added"));
   }
-  if (unchanged > 0) console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
+  if (report.runs.size() == 1 && unchanged == 1)
+    console.print(fmt::format("{}/{} was there already, with nothing new\n", visible(report.runs[0].run.project),
+                              visible(report.runs[0].run.id)));
+  else if (unchanged > 0)
+    console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
   for (const std::string& name : report.artifacts) console.print("artifact " + visible(name) + "\n");
   for (const auto& [kind, count] : report.left_out) console.note(fmt::format("left out: {} {}", count, kind));
 }
@@ -119,7 +124,7 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
     options.format = std::move(*found);
     if (const Status status = check_format(console, options.format); !status.ok()) return fail(console, status);
   }
-  if (options.no_artifacts && options.format == "bundle")
+  if (options.no_artifacts && (options.format == "bundle" || options.format == "run"))
     return fail(console, Status(Code::kInvalid, "--no-artifacts is of imports from MLflow",
                                 "a bundle has artifacts where it was made with --artifacts"));
   const std::string store_path = Store::resolve(global.dir);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/shell_word.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "storage/store/close_names.h"
@@ -41,7 +42,7 @@ Status unexpected(const CLI::App& app, const std::string& given) {
   const std::string name = given.substr(0, given.find('='));
   if (!chosen.empty() && std::find(known.begin(), known.end(), name) != known.end())
     return Status(Code::kInvalid, fmt::format("{} stands in front of the command", name),
-                  fmt::format("tracker {} {}", chosen.back()->get_name(), given));
+                  fmt::format("tracker {} {}", chosen.back()->get_name(), shell_word(given)));
   return Status(Code::kInvalid, fmt::format("unknown option {}{}", given, did_you_mean(given, known)),
                 help + " shows the options");
 }

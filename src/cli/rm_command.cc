@@ -7,10 +7,12 @@
 
 #include "artifact/lineage.h"
 #include "base/fs.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "model/key.h"
+#include "query/find_run.h"
 #include "query/runs_query.h"
 #include "server/server_lock.h"
 #include "storage/recovery/trash.h"
@@ -40,16 +42,16 @@ void add_once(RunFolder run, std::vector<RunFolder>* out) {
 Result<RunFolder> find_in_project(const Store& store, const std::string& name, const std::string& project) {
   if (auto run = store.find_run(project, name)) return std::move(*run);
   const auto is_inside = [&project](const RunFolder& run) { return run.identity.project == project; };
-  auto run = store.resolve_run(project + "/" + name);
+  auto run = internal::find_run(store, project + "/" + name);
   if (run.ok() && is_inside(*run)) return run;
   const Status in_project = run.status();
-  run = store.resolve_run(name);  // "project/id" or a uid
+  run = internal::find_run(store, name);  // "project/id" or a uid
   if (run.ok() && is_inside(*run)) return run;
   if (!in_project.ok() && in_project.code() != Code::kNotFound) return in_project;
   if (run.status().code() == Code::kVersion) return run.status();
   return Status(Code::kNotFound, fmt::format("no run \"{}\" in the project {}", name, project),
                 run.ok() ? fmt::format("there is {}: leave --project out", run_text(*run))
-                         : fmt::format("`tracker ls --project {}` lists its runs", project));
+                         : fmt::format("`tracker ls --project {}` lists its runs", shell_word(project)));
 }
 
 struct FoundRuns {
@@ -82,7 +84,8 @@ bool is_no_project(const Store& store, const std::string& project) {
 Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOptions& options) {
   FoundRuns out;
   for (const std::string& name : options.runs) {
-    auto run = options.project.empty() ? store.resolve_run(name) : find_in_project(store, name, options.project);
+    TRACKER_RETURN_IF_ERROR(refuse_run_path(name, "rm removes"));
+    auto run = options.project.empty() ? find_run(store, name) : find_in_project(store, name, options.project);
     if (!run.ok()) return run.status();
     add_once(std::move(*run), &out.runs);
   }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/python_side.h"
 #include "cli/table.h"
@@ -107,7 +108,7 @@ int run_server(Console& console, const GlobalOptions& global, const ServerOption
                          fmt::format("--host {}: other machines may connect, and there is no token yet", options.host),
                          fmt::format("tracker server token create --dir {} --name NAME --scope ingest "
                                      "--scope read",
-                                     store->path())));
+                                     shell_word(store->path()))));
   }
   return serve_store(console, {store->path(), options.host, *port, true, false, options.allowed_hosts});
 }

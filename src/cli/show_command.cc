@@ -88,9 +88,9 @@ uint64_t lost_media(const RunView& run) {
 }  // namespace
 
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options) {
-  const auto store = open_store(console, global);
-  if (!store.ok()) return fail(console, store.status());
-  const auto opened = open_run(*store, options.run);
+  const auto found = find_named_run(console, global, options.run);
+  if (!found.ok()) return fail(console, found.status());
+  const auto opened = open_run(*found);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
   if (options.losses && !options.json) {
@@ -106,13 +106,12 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   if (!alerts.ok()) return fail(console, alerts.status());
   const auto media = summarize_media(&run);
   if (!media.ok()) return fail(console, media.status());
-  const auto folder = store->resolve_run(options.run);
-  const std::vector<LineageEdge> uses = folder.ok() ? edges_of_run(*folder) : std::vector<LineageEdge>();
-  const auto refused = folder.ok() ? refused_by_run(*folder) : std::vector<RefusedArtifact>();
+  const std::vector<LineageEdge> uses = edges_of_run(found->folder);
+  const std::vector<RefusedArtifact> refused = refused_by_run(found->folder);
   if (options.json) {
     Value document = run_json(run, *texts, *alerts);
-    document.set("inputs", edges_json(*store, uses, ArtifactUse::kInput));
-    document.set("outputs", edges_json(*store, uses, ArtifactUse::kOutput));
+    document.set("inputs", edges_json(found->store, uses, ArtifactUse::kInput));
+    document.set("outputs", edges_json(found->store, uses, ArtifactUse::kOutput));
     document.set("artifacts_refused", refused_json(refused));
     document.set("media", media_json(*media));
     document.set("media_account", media_account_json(media_account(run)));
@@ -132,7 +131,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(summary_section(console, run));
   console.print(metrics_section(console, run, plots->sparks));
   console.print(texts_section(console, *texts));
-  console.print(artifacts_section(console, *store, uses, refused));
+  console.print(artifacts_section(console, found->store, uses, refused));
   console.print(media_section(console, *media, media_account(run)));
   console.print(alerts_section(console, *alerts));
   console.print(plots->charts);

@@ -35,7 +35,8 @@ std::string lost_text(const MediaAccount& account) {
 
 std::string media_section(const Console& console, const std::vector<MediaSummary>& media, const MediaAccount& account) {
   if (media.empty() && account.logged == 0) return "";
-  Table table({{"MEDIA", false, 10}, {"KIND", false, 10}, {"COUNT", true}, {"LAST STEP", true}, {"SIZE", true}});
+  Table table(
+      {{"MEDIA", false, 10, 0, true}, {"KIND", false, 10}, {"COUNT", true}, {"LAST STEP", true}, {"SIZE", true}});
   for (const MediaSummary& each : media)
     table.add({each.name, kinds_text(each), count_text(each.entries),
                each.has_step ? std::to_string(each.last_step) : "", each.bytes > 0 ? bytes_text(each.bytes) : ""});

@@ -131,7 +131,7 @@ std::string metrics_section(const Console& console, const RunView& run, const st
   const auto inf = [](const MetricInfo& m) { return m.pos_inf + m.neg_inf; };
   const auto dropped = [](const MetricInfo& m) { return m.dropped; };
   std::vector<TableColumn> columns{
-      {"METRIC", false, 10}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}};
+      {"METRIC", false, 10, 0, true}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}};
   const bool any_nan = any(nan), any_inf = any(inf), any_dropped = any(dropped);
   if (any_nan) columns.push_back({"NAN", true});
   if (any_inf) columns.push_back({"INF", true});
@@ -157,9 +157,12 @@ std::string metrics_section(const Console& console, const RunView& run, const st
 
 std::string texts_section(const Console& console, const TextsByName& texts) {
   if (texts.empty()) return "";
-  Table table({{"TEXT", false, 10}, {"ROWS", true}, {"LAST", false, 10}});
+  Table table({{"TEXT", false, 10, 0, true}, {"ROWS", true}, {"LAST", false, 10}});
   for (const auto& [name, rows] : texts)  // a resume may have taken all of them back
-    table.add({name, count_text(rows.size()), rows.empty() ? "" : cut_to(visible(rows.back().text), 200)});
+    table.add({name, count_text(rows.size()),
+               rows.empty()         ? ""
+               : console.width == 0 ? rows.back().text
+                                    : cut_to(visible(rows.back().text), 200)});
   return title(console, "Texts") + table.render(console, 2);
 }
 
@@ -186,7 +189,7 @@ std::string lost_line(const Console& console, uint64_t dropped, const char* what
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts) {
   const bool any_waiting =
       std::any_of(accounts.begin(), accounts.end(), [](const MetricAccount& each) { return each.pending > 0; });
-  std::vector<TableColumn> columns{{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}};
+  std::vector<TableColumn> columns{{"METRIC", false, 10, 0, true}, {"LOGGED", true}, {"STORED", true}};
   if (any_waiting) columns.push_back({"WAITING", true});
   columns.push_back({"LOST", true});
   columns.push_back({"WHY", false, 10});
@@ -304,11 +307,11 @@ std::string attempts_section(const Console& console, const RunView& run) {
 }
 
 std::string ranks_section(const Console& console, const RunView& run) {
-  constexpr size_t kRanksShown = 64;
   const std::vector<RankStatus> ranks = run.ranks();
+  const size_t shown_max = console.width == 0 ? ranks.size() : 64;
   if (ranks.size() < 2) return "";
   Table table({{"RANK", true}, {"STATE"}, {"LAST STEP", true}, {"LOGGED", false}, {"POINTS", true}, {"HOST"}});
-  for (size_t i = 0; i < std::min(kRanksShown, ranks.size()); ++i) {
+  for (size_t i = 0; i < std::min(shown_max, ranks.size()); ++i) {
     const RankStatus& rank = ranks[i];
     table.add({std::to_string(rank.rank), rank.state, rank.last_step ? std::to_string(*rank.last_step) : "",
                rank.last_logged_us != 0 ? ago_text(rank.last_logged_us, console.now_us)
@@ -316,7 +319,7 @@ std::string ranks_section(const Console& console, const RunView& run) {
                count_text(rank.points), rank.host});
   }
   std::string out = title(console, "Ranks") + table.render(console, 2);
-  if (ranks.size() > kRanksShown) out += fmt::format("  and {} more; --json has all\n", ranks.size() - kRanksShown);
+  if (ranks.size() > shown_max) out += fmt::format("  and {} more; --json has all\n", ranks.size() - shown_max);
   if (const std::string behind = behind_text(ranks); !behind.empty()) out += fitted(console, "  " + behind);
   return out;
 }

@@ -155,7 +155,7 @@ std::string environment_section(const Console& console, const RunView& run) {
 std::string system_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks) {
   const std::vector<MetricInfo> metrics = metrics_of_kind(run, true);
   if (metrics.empty()) return "";
-  Table table({{"SERIES", false, 10}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}, {""}});
+  Table table({{"SERIES", false, 10, 0, true}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}, {""}});
   for (size_t i = 0; i < metrics.size(); ++i) {
     const MetricInfo& m = metrics[i];
     const bool bytes = m.name.ends_with(".bytes") || m.name.ends_with(".bytes_per_s");

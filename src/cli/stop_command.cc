@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/text.h"
+#include "query/find_run.h"
 #include "query/run_state.h"
 #include "storage/recovery/live_writers.h"
 #include "storage/store/attempt_claim.h"
@@ -61,9 +62,10 @@ int cancel(Console& console, const RunView& run, bool json) {
 }  // namespace
 
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options) {
+  if (const Status status = refuse_run_path(options.run, "stop asks"); !status.ok()) return fail(console, status);
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto folder = store->resolve_run(options.run, RunNames::kOfRuns);
+  const auto folder = find_run(*store, options.run, RunNames::kOfRuns);
   if (!folder.ok()) return fail(console, folder.status());
   const auto opened = RunView::open(*folder);
   if (!opened.ok()) return fail(console, opened.status());

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "query/find_run.h"
 #include "sync/run_sync.h"
 #include "sync/runs_at_rest.h"
 #include "transport/known_server.h"
@@ -39,7 +40,7 @@ Result<std::vector<RunFolder>> chosen_runs(Console& console, const Store& store,
                                            RunsAtRest* at_rest) {
   std::vector<RunFolder> out;
   for (const std::string& name : options.runs) {
-    auto run = store.resolve_run(name, RunNames::kOfRuns);
+    auto run = find_run(store, name, RunNames::kOfRuns);
     if (!run.ok()) return run.status();
     const bool known =
         std::any_of(out.begin(), out.end(), [&](const RunFolder& each) { return each.path == run->path; });
@@ -172,6 +173,8 @@ void print(Console& console, const Store& store, const ServerLink& server, const
 }  // namespace
 
 int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& options) {
+  for (const std::string& name : options.runs)
+    if (const Status status = refuse_run_path(name, "sync sends"); !status.ok()) return fail(console, status);
   auto known = known_server("", "");
   if (!known.ok()) return fail(console, known.status());
   if (known->url.empty())

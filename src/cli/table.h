@@ -13,6 +13,8 @@ struct TableColumn {
   std::string title;
   bool right = false;    // numbers
   size_t width_min = 0;  // may be cut down to this; 0: never cut
+  int leave_out = 0;     // where cutting is not enough: the largest goes first; 0: stays
+  bool middle = false;   // names: what is cut is their middle
 };
 
 class Table {
@@ -28,10 +30,15 @@ class Table {
   };
   void add(std::vector<Cell> row);
   // Lines of at most console.width columns (any length without a terminal), each behind `indent` blanks.
-  std::string render(const Console& console, size_t indent = 0) const;
+  // `left_out`: titles of the columns for which there was no room.
+  std::string render(const Console& console, size_t indent = 0, std::vector<std::string>* left_out = nullptr) const;
 
  private:
-  std::vector<size_t> fitted_widths(int width, size_t indent) const;
+  struct Fit {
+    std::vector<size_t> columns, widths;  // which, and how wide
+    bool fits = true;
+  };
+  Fit fit(std::vector<size_t> columns, int width, size_t indent) const;
 
   std::vector<TableColumn> columns_;
   std::vector<std::vector<Cell>> rows_;

@@ -92,7 +92,7 @@ class Tail {
   }
 
   // Until the run has ended and all of it is shown.
-  Status follow(const Store& store) {
+  Status follow(const std::optional<Store>& store) {
     bool recovered = false;
     while (console_.out_status.ok()) {
       const int64_t begun = monotonic_ns();
@@ -100,9 +100,9 @@ class Tail {
       TRACKER_RETURN_IF_ERROR(run_->refresh());
       const RunState state = run_->state();
       // Its process has died: what its rings hold comes with a recovery.
-      if (state == RunState::kCrashed && !recovered) {
+      if (state == RunState::kCrashed && !recovered && store) {
         recovered = true;
-        const RecoveryReport report = recover_dead_writers(store, run_->identity().uid);
+        const RecoveryReport report = recover_dead_writers(*store, run_->identity().uid);
         for (const UnfinishedRecovery& each : report.unfinished) console_.note(each.text);
         for (const std::string& problem : report.problems) console_.note(problem);
         worst_ = worse_of(worst_, report.worst);
@@ -226,15 +226,15 @@ int run_tail(Console& console, const GlobalOptions& global, const TailOptions& o
     if (!since.ok()) return fail(console, since.status());
     since_us = *since;
   }
-  const auto store = open_store(console, global);
-  if (!store.ok()) return fail(console, store.status());
-  const auto opened = open_run(*store, options.run);
+  const auto found = find_named_run(console, global, options.run);
+  if (!found.ok()) return fail(console, found.status());
+  const auto opened = open_run(*found);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
   if (const Status status = check_metrics(console, run, options); !status.ok()) return fail(console, status);
   Tail tail(console, &run, options);
   Status status = tail.show_last(since_us);
-  if (status.ok() && options.follow) status = tail.follow(*store);
+  if (status.ok() && options.follow) status = tail.follow(found->store);
   if (!status.ok()) return fail(console, status);
   if (options.follow && console.out_status.ok()) say_end(console, run, options.json);
   return tail.end();

@@ -92,9 +92,12 @@ std::string tail_text(const Console& console, const TailLine& line, bool ranks) 
   if (ranks) out += fmt::format("  rank {}", line.source.rank);
   if (line.has_step) out += fmt::format("  step {}", line.step);
   if (line.type != EventType::kEnd) out += fmt::format("  {}", setting_name(line.type));
+  constexpr size_t kNameWidthMin = 16;
+  const auto width = static_cast<size_t>(std::max(0, console.width));
+  const size_t name_width = width > 0 ? std::max(kNameWidthMin, width / 4) : SIZE_MAX;  // values are to be seen, too
   for (const auto& [name, value] : line.text)
-    out += fmt::format("  {}{}{}", visible(name), name.empty() ? "" : " ", visible(value));
-  return (console.width > 0 ? cut_to(out, static_cast<size_t>(console.width)) : out) + "\n";
+    out += fmt::format("  {}{}{}", cut_middle(visible(name), name_width), name.empty() ? "" : " ", visible(value));
+  return (width > 0 ? cut_to(out, width) : out) + "\n";
 }
 
 std::string tail_json(const TailLine& line) {

@@ -59,6 +59,16 @@ std::string cut_to(std::string_view text, size_t width) {
   return std::string(text.substr(0, end)) + "…";
 }
 
+std::string cut_middle(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  std::string out = cut_to(text, width / 2 + 1);  // with the "…"
+  const size_t left = width - std::min(width, display_width(out));
+  for (size_t at = 0; at < text.size(); next_character(text, &at))
+    if (text.size() - at <= 8 * (left + 1) && display_width(text.substr(at)) <= left)
+      return out.append(text.substr(at));
+  return out;
+}
+
 std::string pad_to(std::string_view text, size_t width, bool right) {
   const size_t used = display_width(text);
   const std::string fill(used < width ? width - used : 0, ' ');

@@ -18,6 +18,8 @@ namespace tracker::internal {
 size_t display_width(std::string_view text);
 // At most `width` columns, the last one "…" when something was cut.
 std::string cut_to(std::string_view text, size_t width);
+// The same with the "…" in the middle: names of metrics differ at their ends.
+std::string cut_middle(std::string_view text, size_t width);
 // Filled with blanks up to `width` columns, behind the text or in front of it.
 std::string pad_to(std::string_view text, size_t width, bool right = false);
 

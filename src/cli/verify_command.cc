@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/verify_media.h"
+#include "query/find_run.h"
 #include "storage/store/run_folder.h"
 #include "storage/verify/verify.h"
 
@@ -55,7 +56,7 @@ Result<Targets> find_targets(const GlobalOptions& global, const VerifyCommandOpt
                     fmt::format("{} is no store and no run's folder, and there is no store at {}", what, store_path),
                     "--dir or TRACKER_DIR says where the store is");
     if (!store.ok()) return store.status();
-    const auto run = store->resolve_run(what);
+    const auto run = find_run(*store, what);
     if (!run.ok()) return run.status();
     out.runs.push_back(run->path);
     out.runs_store = store_path;

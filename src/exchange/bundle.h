@@ -58,5 +58,8 @@ Status check_bundle(const std::string& path);
 // of that name, kLimit too little room on the disk.
 Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress,
                      const TakeBundleExtras& take_extras = {});
+// The same of the folder of a run, which is only read: by way of a bundle within the store, so it takes twice its room
+// for as long. What the run used and made stays where it is. kBusy: somebody records the run.
+Status import_run_folder(ImportStore* store, const ImportOptions& options, const ImportProgress& progress);
 
 }  // namespace tracker::internal

@@ -260,11 +260,11 @@ Status check_bundle(const std::string& path) {
   return reader.ok() ? check(&*reader, {}) : reader.status();
 }
 
-Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress,
-                     const TakeBundleExtras& take_extras) {
-  if (!options.project.empty())
-    return Status(Code::kInvalid, "--project: the run of a bundle stays in its project", "leave --project out");
-  auto reader = BundleReader::open(options.source);
+namespace {
+
+Status import_from(const std::string& bundle, ImportStore* store, const ImportOptions& options,
+                   const ImportProgress& progress, const TakeBundleExtras& take_extras) {
+  auto reader = BundleReader::open(bundle);
   if (!reader.ok()) return reader.status();
   TRACKER_RETURN_IF_ERROR(check(&*reader, progress));
   const auto free = free_bytes(store->store().path());
@@ -277,6 +277,44 @@ Status import_bundle(ImportStore* store, const ImportOptions& options, const Imp
   Status status = extract(&*reader, *folder, progress);
   if (status.ok()) status = put_run(store, options.source, *folder, take_extras);
   if (!status.ok()) remove_import_folder(*folder);
+  return status;
+}
+
+Status check_no_project(const ImportOptions& options) {
+  if (options.project.empty()) return {};
+  return Status(Code::kInvalid, "--project: a run of tracker stays in its project", "leave --project out");
+}
+
+}  // namespace
+
+Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress,
+                     const TakeBundleExtras& take_extras) {
+  TRACKER_RETURN_IF_ERROR(check_no_project(options));
+  return import_from(options.source, store, options, progress, take_extras);
+}
+
+Status import_run_folder(ImportStore* store, const ImportOptions& options, const ImportProgress& progress) {
+  TRACKER_RETURN_IF_ERROR(check_no_project(options));
+  auto run = read_run_folder(options.source);
+  if (!run.ok()) return run.status();
+  if (const RunFolder* known = store->find(run->identity.uid)) {
+    ImportedRun out;
+    out.run = known->identity;
+    out.source = options.source;
+    store->report().runs.push_back(std::move(out));
+    return {};
+  }
+  auto folder = store->make_folder();
+  if (!folder.ok()) return folder.status();
+  const std::string bundle = join_path(*folder, "run.trkb");
+  auto packed = export_bundle(*run, bundle);
+  Status status = packed.status();
+  if (packed.ok()) {
+    for (const std::string& name : packed->left_out) ++store->report().left_out["file " + name];
+    status = import_from(bundle, store, options, progress, {});
+  }
+  remove_file(bundle);
+  remove_import_folder(*folder);
   return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "exchange/bundle.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -55,8 +56,8 @@ class Walk {
 }  // namespace
 
 const std::vector<std::string>& import_formats() {
-  static const std::vector<std::string> formats{"tensorboard", "csv",     "bundle", "wandb",
-                                                "mlflow",      "trackio", "swanlab"};
+  static const std::vector<std::string> formats{"tensorboard", "csv",    "bundle",  "run",
+                                                "wandb",       "mlflow", "trackio", "swanlab"};
   return formats;
 }
 
@@ -78,6 +79,7 @@ Result<SourceFiles> look_for_files(const std::string& source) {
 
 Result<std::string> detect_format(const std::string& source, const SourceFiles& files) {
   if (is_bundle(source)) return std::string("bundle");
+  if (is_regular_file(join_path(source, kRunFile))) return std::string("run");
   std::vector<std::string> found;
   if (!files.event_files.empty()) found.emplace_back("tensorboard");
   if (!files.wandb_files.empty()) found.emplace_back("wandb");
@@ -89,8 +91,9 @@ Result<std::string> detect_format(const std::string& source, const SourceFiles& 
   if (found.empty())
     return Status(
         Code::kInvalid,
-        fmt::format("{} holds no file of a known format (*tfevents*, *.csv, *.wandb, *.swanlab, mlruns, mlflow.db)",
-                    source),
+        fmt::format(
+            "{} holds no file of a known format (run.json, *tfevents*, *.csv, *.wandb, *.swanlab, mlruns, mlflow.db)",
+            source),
         fmt::format("--format says what it is: {}", fmt::join(import_formats(), ", ")));
   return Status(Code::kInvalid, fmt::format("{} holds files of several formats: {}", source, fmt::join(found, ", ")),
                 "--format says which");

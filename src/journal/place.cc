@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/fs.h"
+#include "base/shell_word.h"
 
 namespace tracker::internal {
 namespace {
@@ -108,7 +109,7 @@ Status check_private_dir(const std::string& path, bool make) {
   if ((st.st_mode & 077) != 0)
     return Status(Code::kInvalid,
                   fmt::format("{} is not a private folder of this user: its mode is {:o}", path, st.st_mode & 07777),
-                  fmt::format("chmod 700 {}", path));
+                  fmt::format("chmod 700 {}", shell_word(path)));
   return {};
 }
 

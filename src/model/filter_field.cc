@@ -149,6 +149,7 @@ std::optional<FilterField> field_of_token(const FilterToken& token, std::string*
   if (token.kind != FilterToken::Kind::kWord || found == kFields.end() ||
       (dot != std::string_view::npos && !has_key(found->id))) {
     *problem = fmt::format("{} is no field", token_name(token));
+    if (is_plain_key(text)) *problem += fmt::format("; did you mean config.{0}, summary.{0} or metrics.{0}?", text);
     *expected = "one of " + all_names();
     return std::nullopt;
   }

@@ -27,7 +27,7 @@ void SayOnce::say(std::string_view topic, std::string_view text) {
     if (said_.size() > kSaidMax || !said_.emplace(topic).second) return;
     if (said_.size() == kSaidMax + 1) text = "more warnings of this run are only counted; status() has the counts";
   }
-  tracker::internal::say(text);
+  tracker::internal::say(about_ + std::string(text));
 }
 
 }  // namespace tracker::internal

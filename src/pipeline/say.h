@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/records.h"
+
 namespace tracker::internal {
 
 // Writes "tracker: <text>\n" to file descriptor 2 in one write.
@@ -22,9 +24,13 @@ std::string count_text(uint64_t n, std::string_view one, std::string_view many);
 class SayOnce {
  public:
   static constexpr size_t kSaidMax = 32;
+  SayOnce() = default;
+  // Lines about a run begin with its name: several may be recorded at once.
+  explicit SayOnce(const RunIdentity& run) : about_(run.uid.is_zero() ? "" : run.project + "/" + run.id + ": ") {}
   void say(std::string_view topic, std::string_view text);
 
  private:
+  const std::string about_;
   std::mutex mutex_;
   std::set<std::string, std::less<>> said_;
 };

@@ -350,7 +350,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::optional<Clock::time_point> unsynced_since_;  // the first commit after the last fsync
   Fault drain_fault_, store_fault_;
   uint64_t faults_ = 0;
-  SayOnce say_once_;
+  SayOnce say_once_{target_.run};
   bool in_memory_ = false;  // a ring is no file, as of the last round; the drain thread's own
 
   // The drain thread's own.

@@ -201,7 +201,7 @@ bool is_in_documents(const FilterField& field) {
   return field.id == Id::kConfig || field.id == Id::kSummary || field.id == Id::kMetrics;
 }
 
-std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
+std::optional<std::string_view> CatalogRow::entry(const FilterField& field) const {
   if (!with_documents_) return std::nullopt;
   const int column = field.id == Id::kConfig    ? kColumnConfig
                      : field.id == Id::kSummary ? kColumnSummary
@@ -213,6 +213,11 @@ std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
     std::replace(path.begin(), path.end(), '.', '/');
     found = cbor_path(document, path);
   }
+  return found;
+}
+
+std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
+  const auto found = entry(field);
   if (!found || field.id != Id::kMetrics) return decoded(found);
   auto value = decoded(cbor_element(*found, static_cast<size_t>(field.stat)));
   return value && value->is_null() ? std::nullopt : std::move(value);  // nothing that is not shadowed or finite

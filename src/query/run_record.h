@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/filter.h"
 #include "query/run_view.h"
@@ -30,8 +31,11 @@ class CatalogRow final : public FilterRow {
       : row_(row), with_documents_(with_documents), now_us_(now_us), names_(names) {}
   std::optional<Value> field(const FilterField& field) const override;
   std::optional<Value> contents(const FilterField& field) const override;
+  // Of config, summary or metrics: whether the run has the key, whatever its value is.
+  bool has_key(const FilterField& field) const { return entry(field).has_value(); }
 
  private:
+  std::optional<std::string_view> entry(const FilterField& field) const;
   std::optional<Value> keyed(const FilterField& field) const;
   std::optional<Value> attribute(const FilterField& field) const;
 

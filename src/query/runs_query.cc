@@ -2,17 +2,24 @@
 #include "query/runs_query.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "base/clock.h"
+#include "model/metric_definition.h"
 #include "query/filter_sql.h"
 #include "query/run_record.h"
+#include "storage/store/close_names.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {
+
+constexpr size_t kKnownKeysMax = 100'000;  // of each kind, looked through for one that is spelt nearly so
 
 struct Plan {
   Filter filter;
@@ -82,7 +89,46 @@ class Listing {
     return plan_.where.exact && order ? page_by_sql(*order, out) : page_by_rows(out);
   }
 
+  // A key that no run of the project has is most likely misspelt.
+  Status name_unknown(RunsList* out) {
+    std::vector<FilterField> asked = query_.columns;
+    if (plan_.filter.root() != nullptr) add_fields(*plan_.filter.root(), &asked);
+    for (const SortField& sort : plan_.sort) asked.push_back(sort.field);
+    std::erase_if(asked, [](const FilterField& field) { return !is_in_documents(field) || is_pattern(field.key); });
+    if (asked.empty()) return {};
+    Plan all;
+    if (!query_.project.empty()) {
+      all.where.condition = "project = ?";
+      all.where.parameters.emplace_back(query_.project);
+    }
+    Keys known;
+    bool any = false;
+    for (const bool gather : {false, true}) {
+      auto rows = db_.prepare(select(all, true));
+      if (!rows.ok()) return rows.status();
+      bind_parameters(*rows, all.where.parameters);
+      const CatalogRow view(*rows, true, plan_.now_us, query_.version_name);
+      for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
+        if (!row.ok()) return row.status();
+        any = true;
+        if (!gather) std::erase_if(asked, [&view](const FilterField& field) { return view.has_key(field); });
+        else TRACKER_RETURN_IF_ERROR(add_keys(*rows, &known));
+        if (asked.empty()) return {};
+      }
+      if (!any) return {};
+    }
+    std::set<std::string> said;
+    for (FilterField& field : asked) {
+      field.stat = MetricStat::kLast;
+      if (said.insert(field.text()).second)
+        out->unknown.push_back(fmt::format("no run has {}{}", field.text(), suggestion(field, known)));
+    }
+    return {};
+  }
+
  private:
+  using Keys = std::map<FilterFieldId, std::set<std::string>>;
+
   int64_t limit() const {
     return query_.limit == 0 || query_.limit > std::numeric_limits<int64_t>::max() ? -1
                                                                                    : static_cast<int64_t>(query_.limit);
@@ -110,6 +156,38 @@ class Listing {
       if (!*row) return {};
       TRACKER_RETURN_IF_ERROR(add(*rows, out));
     }
+  }
+
+  static void add_fields(const FilterNode& node, std::vector<FilterField>* out) {
+    if (node.kind == FilterNode::Kind::kTest) out->push_back(node.field);
+    for (const FilterNode& child : node.children) add_fields(child, out);
+  }
+
+  static void add_leaves(const Value& map, const std::string& prefix, bool nested, std::set<std::string>* out) {
+    for (const auto& [key, value] : *map.as_map()) {
+      if (nested && value.is_map()) add_leaves(value, prefix + key + "/", nested, out);
+      else if (out->size() < kKnownKeysMax) out->insert(prefix + key);
+    }
+  }
+
+  static Status add_keys(const Statement& row, Keys* out) {
+    auto record = read_catalog_record(row, CatalogDocuments::kAll);
+    if (!record.ok()) return record.status();
+    add_leaves(record->config, "", true, &(*out)[FilterFieldId::kConfig]);
+    add_leaves(record->summary, "", false, &(*out)[FilterFieldId::kSummary]);
+    add_leaves(record->metrics, "", false, &(*out)[FilterFieldId::kMetrics]);
+    return {};
+  }
+
+  // The same key elsewhere, else keys that are spelt nearly so.
+  static std::string suggestion(const FilterField& field, const Keys& known) {
+    std::vector<std::string> names;
+    for (const auto& [id, keys] : known)
+      if (keys.contains(field.key)) names.push_back(FilterField{id, field.key}.text());
+    if (const auto at = known.find(field.id); names.empty() && at != known.end())
+      for (const std::string& key : close_names(field.key, {at->second.begin(), at->second.end()}))
+        names.push_back(FilterField{field.id, key}.text());
+    return names.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(names, " or "));
   }
 
   struct Found {
@@ -201,6 +279,7 @@ void take_report(const Store& store, CatalogReport report, RunsList* out) {
 Status list_rows(const Store& store, const RunsQuery& query, const Plan& plan, Catalog* catalog, RunsList* out) {
   TRACKER_RETURN_IF_ERROR(catalog->db().exec("BEGIN"));
   TRACKER_RETURN_IF_ERROR(Listing(store, query, plan, catalog->db()).run(out));
+  if (query.name_unknown) TRACKER_RETURN_IF_ERROR(Listing(store, query, plan, catalog->db()).name_unknown(out));
   return catalog->db().exec("COMMIT");
 }
 

@@ -23,6 +23,7 @@ struct RunsQuery {
   uint64_t limit = 0;                // 0: all
   uint64_t offset = 0;
   CatalogDocuments documents = CatalogDocuments::kNone;  // what of them comes with each run
+  bool name_unknown = false;                             // keys that no run has, in RunsList::unknown
   bool may_write = true;                                 // the catalog; false in a process that records a run
   // For who acts on the answer: what the catalog finds is read again from the runs' own files, and a run that then does
   // not match is left out. Cost: a read a run that the catalog finds.
@@ -46,6 +47,7 @@ struct RunsList {
   std::vector<RunRow> rows;
   uint64_t matched = 0;                                        // before limit and offset
   std::vector<std::string> notes;                              // "config.lr is text in 12 runs"
+  std::vector<std::string> unknown;                            // "no run has config.lrr; did you mean config.lr?"
   std::vector<std::string> problems;                           // damaged runs, one line each
   std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
   std::vector<std::string> unsound;                            // paths of runs among all, a problem of which is named

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shell_word.h"
 #include "model/alert.h"
 #include "model/redact.h"
 #include "run/run_impl.h"
@@ -177,7 +178,7 @@ void Run::say_end(RunState state, const Status& status) const {
   if (now.media.stored > 0) stored += " and " + count_text(now.media.stored, "medium", "media");
   const std::string missing = missing_text(now, status.ok(), impl_->missing_facts);
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
-  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, id())
+  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, shell_word(id()))
                   : fmt::format("{}: {} stored so far{}: {}", run, stored, missing, status.to_string()));
 }
 

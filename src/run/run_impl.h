@@ -53,7 +53,7 @@ struct Run::Impl {
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
-  SayOnce warnings;
+  SayOnce warnings{launch.run};
   SigtermMark* sigterm = nullptr;   // null: the signal is left alone
   std::shared_ptr<StopWatch> stop;  // never null
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import commands
 import pytest
 import tracker
 
@@ -181,8 +182,12 @@ def test_the_columns_of_a_list_have_the_names_that_were_asked_for(store: Path) -
 
 
 def test_a_list_that_is_passed_over_is_not_called_empty(store: Path) -> None:
-    assert command(store, "ls", "--limit", "2", "--offset", "99") == "2 runs, none behind the first 99\n"
-    assert "No runs" in command(store, "ls", "--where", "points = 0")
+    for words, said in (
+        (("--limit", "2", "--offset", "99"), "tracker: 2 runs, none behind the first 99\n"),
+        (("--where", "points = 0"), f"tracker: no runs that match in {store}\n"),
+    ):
+        done = commands.command("ls", "--dir", str(store), *words)
+        assert (done.stdout, done.stderr) == ("", said)
 
 
 def test_a_file_in_the_place_of_the_store_is_not_called_writable(tmp_path: Path) -> None:

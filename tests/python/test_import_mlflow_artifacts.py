@@ -75,7 +75,8 @@ def test_artifacts_of_mlflow_that_are_media_become_media(tmp_path: Path, folder:
     assert times == sorted(times)
     names = [path.name for path in (artifacts_of(folder) / "images").iterdir()]
     assert {str(round(time * 1000)) for time in times} == {name.split("+")[4] for name in names}
-    assert run.created <= run.media("still.png")[0].time <= run.ended
+    assert run.ended is not None
+    assert run.created.timestamp() <= run.media("still.png")[0].time <= run.ended.timestamp()
     assert [run.media(name)[0].load() for name in ("note.txt", "page.html")] == ["a text", "<b>x</b>"]
     assert run.media("table.json")[0].load().to_rows() == [(1, "x", 0.5), (2, None, 1.0)]
     ((number, cell),) = run.media("cells.json")[0].load().to_rows()
@@ -179,8 +180,9 @@ def test_files_that_are_no_media_become_an_artifact_of_the_run(tmp_path: Path, f
     assert all(files[path] == (artifacts / path).read_bytes() for path in files)
     version = tracker.artifact(name, dir=str(tmp_path / "s"))
     assert (version.type, [maker.id for maker in version.logged_by()]) == ("artifacts", [run.id])
+    assert run.ended is not None
     assert run.created <= version.created <= run.ended
-    assert run.created <= run.outputs[0].time <= run.ended
+    assert run.created.timestamp() <= run.outputs[0].time <= run.ended.timestamp()
 
 
 def test_links_are_not_followed_and_what_is_no_medium_is_kept_as_it_is(tmp_path: Path, folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_an_experiment_and_a_run_have_their_names(tmp_path: Path) -> None:
     (run.parent / "meta.yaml").write_text("name: 'it''s: x'\n")
     (run / "meta.yaml").write_text('run_id: a\nrun_name: "\\U0001F642 caf\\xE9\\t1"\nstatus: 3\nstart_time: 1000\n')
     found = opened(tmp_path / "s", import_json(tmp_path / "s", tmp_path / "mlruns"))
-    assert (found.project, found.id, found.created) == ("it's: x", "🙂 café_1", 1.0)
+    assert (found.project, found.id, found.created.timestamp()) == ("it's: x", "🙂 café_1", 1.0)
 
 
 def test_nulls_lists_and_mappings_are_no_texts() -> None:

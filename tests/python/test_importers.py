@@ -97,7 +97,7 @@ def test_mlflow_runs_keep_metrics_params_tags_and_notes(tmp_path: Path, kind: st
     assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
     assert math.isnan(loss.values[20])
     assert run.history("val/acc").values.tolist() == [i / 20 for i in range(20)]
-    assert abs(run.created - loss.times[0]) < 3600
+    assert abs(run.created.timestamp() - loss.times[0]) < 3600
 
 
 def make_trackio(path: Path) -> None:

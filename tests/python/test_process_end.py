@@ -38,7 +38,7 @@ def test_a_killed_run_has_ended_with_its_last_sign_of_life_whenever_it_is_recove
     run = tracker.open_run("ends/r")
     assert run.history("x").values.tolist() == [1.0, 2.0]
     assert run.ended is not None
-    assert run.ended < killed + 1
+    assert run.ended.timestamp() < killed + 1
 
 
 POINTS = 1000

@@ -6,6 +6,7 @@ Method: small stores in a folder of their own; processes of their own where it m
 
 from __future__ import annotations
 
+import datetime
 import os
 import subprocess
 import sys
@@ -44,6 +45,35 @@ def test_runs_are_filtered_sorted_and_paged() -> None:
 
 
 @pytest.mark.usefixtures("three_runs")
+def test_a_key_that_no_run_has_is_named_with_near_ones() -> None:
+    with pytest.warns(RuntimeWarning, match=r"no run has config\.lrr; did you mean config\.lr\?"):
+        assert tracker.runs(where="config.lrr < 1").notes == ("no run has config.lrr; did you mean config.lr?",)
+    with pytest.warns(RuntimeWarning, match=r"no run has summary\.accuracy$"):
+        tracker.runs(sort="summary.accuracy")
+    with pytest.raises(ValueError, match=r"config\.lr, summary\.lr or metrics\.lr\?"):
+        tracker.runs(where="lr < 0.1")
+
+
+@pytest.mark.usefixtures("three_runs")
+def test_times_of_runs_are_datetimes_in_utc_also_in_pandas() -> None:
+    begun = datetime.datetime.now(datetime.UTC)
+    with tracker.init(project="p", id="live", quiet=True) as live:
+        live.log({"loss": 1.0}, step=0)
+        run = tracker.open_run("live")
+        assert run.ended is None
+        frame = tracker.runs(sort="created").to_pandas()
+        assert frame["finished"].isna().tolist() == [False] * 3 + [True]
+        only = tracker.runs(where="id = live").to_pandas()
+    assert begun <= run.created <= run.last_seen
+    assert run.ended is not None
+    assert run.created <= run.ended <= datetime.datetime.now(datetime.UTC)
+    assert [time.utcoffset() for time in (run.created, run.ended, run.last_seen)] == [datetime.timedelta(0)] * 3
+    assert run.attempts()[0].started <= run.attempts()[0].last_seen
+    assert run.ranks()[0].last_seen is not None
+    assert str(frame["created"].dtype.tz) == str(frame["finished"].dtype.tz) == str(only["finished"].dtype.tz) == "UTC"
+
+
+@pytest.mark.usefixtures("three_runs")
 def test_to_pandas_has_the_documented_columns() -> None:
     frame = tracker.runs(where="config.opt.name = adam", sort="created").to_pandas()
     assert frame["id"].tolist() == ["one", "two", "three"]
@@ -51,7 +81,7 @@ def test_to_pandas_has_the_documented_columns() -> None:
     assert frame["config.opt/name"].tolist() == ["adam"] * 3
     assert frame["summary.loss"].tolist() == [0.0, 1.0, 2.0]
     assert frame["tags"].tolist() == [None, ["paper"], None] or frame["tags"].tolist() == [[], ["paper"], []]
-    assert (frame["finished"] - frame["created"] == frame["duration"]).all()
+    assert ((frame["finished"] - frame["created"]).dt.total_seconds() == frame["duration"]).all()
     fixed = (
         "project id uid name state state_detail created finished duration host points lost texts_lost entries_lost "
         "group job_type notes tags alerts"

@@ -236,7 +236,7 @@ def test_connect_reads_a_run_as_a_local_one(setting: tuple[Server, tracker.Store
     server, local = setting
     remote = tracker.connect(f"http://127.0.0.1:{server.port}", server.token)
     assert [run.uid for run in remote.runs(project="mnist", where="config.lr = 0.1")] == [local.uid]
-    for name in ("mnist/otter", "otter", local.uid):
+    for name in ("mnist/otter", "otter", local.uid, "ott"):
         assert remote.open_run(name).uid == local.uid
     run = remote.open_run("mnist/otter")
     assert (run.state, run.config["lr"], run.summary["best"], run.tags) == ("finished", 0.1, 0.98, ("a",))

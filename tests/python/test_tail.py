@@ -91,6 +91,23 @@ def test_now_means_what_comes_after_the_call(run: tracker.Run) -> None:
     assert tail.read() == {}
 
 
+def test_a_batch_has_every_name_that_was_asked_for(run: tracker.Run) -> None:
+    run.log({"x": 1}, step=0)
+    tail = tracker.open_run(run.uid).tail(["x", "later"])
+    for x, later in (([1], []), ([], []), ([], [0.5])):
+        rows = tail.read()
+        assert (rows["x"].values.tolist(), rows["later"].values.tolist()) == (x, later)
+        assert [len(rows[name].times) + len(rows[name].ranks) for name in ("x", "later")] == [
+            2 * len(x),
+            2 * len(later),
+        ]
+        if not later and not x:
+            run.log({"later": 0.5}, step=1)
+    assert rows["x"].to_pandas().empty
+    run.finish()
+    assert list(tail) == []
+
+
 @pytest.mark.parametrize(("timeout", "error"), [(float("nan"), ValueError), (-1, ValueError), ("3", TypeError)])
 def test_a_timeout_that_would_never_come_is_refused(run: tracker.Run, timeout: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="timeout must be"):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,4 +78,4 @@ def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict
             run._recover()
             _core.upload_stored(run._folder, label("folder", folder) or "", make_folder)
     except Exception as error:
-        report(f"the run was not sent: {error}; it is in its store, and `tracker sync {run.id}` sends it")
+        report(f"the run was not sent: {error}; it is in its store, and `tracker sync {shlex.quote(run.id)}` sends it")

@@ -27,7 +27,7 @@ def write_parquet(
         pq: Any = importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Parquet needs pyarrow: pip install pyarrow (CSV needs nothing)") from None
-    run = StoredRun(_core.RunFolder.of(folder))
+    run = StoredRun(_core.RunFolder.of(folder), in_store=False)
     stored = {metric["name"]: metric["points"] for metric in [*run.metrics(), *run.metrics(system=True)]}
     numbers = run.series() + run.series(system=True)
     texts = run.text_names()

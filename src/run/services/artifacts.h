@@ -144,7 +144,7 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   const Target target_;
   std::atomic<void (*)()> pause_{nullptr}, named_pause_{nullptr};
   std::atomic<bool> given_up_{false};
-  SayOnce warnings_;
+  SayOnce warnings_{target_.run};
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::shared_ptr<LoggedArtifact>> queue_;  // the first one is being stored

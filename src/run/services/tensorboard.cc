@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/shell_word.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 
@@ -37,7 +38,7 @@ void RunTensorBoard::end(std::chrono::steady_clock::time_point deadline) {
   if (folder == nullptr) return;  // it was never stored, which is said elsewhere
   say_once_.say("end", fmt::format("the TensorBoard file in {} lacks what was logged last; the run has it: tracker "
                                    "export {} --format tensorboard -o FOLDER writes all",
-                                   folder_, folder->identity.id));
+                                   folder_, shell_word(folder->identity.project + "/" + folder->identity.id)));
 }
 
 bool RunTensorBoard::may_go_on() const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shell_word.h"
 #include "journal/wipe_memory.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
@@ -242,7 +243,7 @@ void Run::finish_upload(std::chrono::steady_clock::time_point deadline) {
   if (!impl_->upload || impl_->upload->end(deadline)) return;
   if (!impl_->launch.options.quiet)
     say(fmt::format("{}/{}: not all of it is on {} yet; nothing is lost, tracker sync {} sends the rest", project(),
-                    id(), impl_->upload->url(), id()));
+                    id(), impl_->upload->url(), shell_word(id())));
 }
 
 std::string Run::url() const {

@@ -34,7 +34,9 @@ std::vector<std::string> close_names(std::string_view name, const std::vector<st
   const std::string_view half = name.substr(0, (name.size() + 1) / 2);
   for (const std::string& other : names) {
     const size_t distance = edits(name, other);
-    const bool related = name.size() >= 3 && (other.find(name) != std::string::npos || other.rfind(half, 0) == 0);
+    const size_t far = std::max(name.size(), other.size()) / 2;
+    const bool related =
+        name.size() >= 3 && (other.find(name) != std::string::npos || (other.rfind(half, 0) == 0 && distance <= far));
     if (distance <= std::max<size_t>(1, name.size() / 3) || related) near.emplace_back(distance, other);
   }
   std::sort(near.begin(), near.end());

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Which run of a store a name means: "project/id", an id, a uid, or the place of a copy.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/fs.h"
+#include "base/shell_word.h"
 #include "model/key.h"
-
 #include "storage/store/close_names.h"
+#include "storage/store/resolve_run.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/store.h"
 #include "storage/writer/writer_reader.h"
@@ -37,6 +38,14 @@ bool stands_at(const RunFolder& run, std::string_view name) {
   return place_of(run) == name || (in_project && project + "/" + last_name(run.path) == name);
 }
 
+// Which of several is meant, by what sets them apart.
+const char* way_out(const std::vector<RunFolder>& found, bool are_copies) {
+  if (are_copies) return "they are copies of one run: give one's place";
+  std::set<std::string> names;
+  for (const RunFolder& run : found) names.insert(run_name(run.identity));
+  return names.size() == found.size() ? "give project/id, or more of it" : "give more of the uid";
+}
+
 // Folders of one run, which somebody has copied within its store: the one in its own place is meant.
 Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
   const Id128 uid = found.front().identity.uid;
@@ -50,8 +59,7 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
     candidates += fmt::format("{}{} ({} {})", i == 0 ? "" : ", ", run_name(found[i].identity),
                               are_copies ? "in" : "uid", are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
   if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
-  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
-                are_copies ? "they are copies of one run: give one's place" : "give project/id or more of the uid");
+  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates), way_out(found, are_copies));
 }
 
 // What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
@@ -64,8 +72,9 @@ Status unreadable_run(const std::string& folder) {
       files.empty() ? Result<std::unique_ptr<WriterReader>>(Status()) : WriterReader::open(files.front());
   const std::string why = !files.empty() && !first.ok() ? "; " + first.status().message() : "";
   if (run.status().code() == Code::kIo) return Status(Code::kIo, run.status().message() + why);
-  return Status(Code::kCorrupt, run.status().message() + why,
-                fmt::format("`tracker verify` says what of the run is intact, `rm -r {}` removes it", folder));
+  return Status(
+      Code::kCorrupt, run.status().message() + why,
+      fmt::format("`tracker verify` says what of the run is intact, `rm -r {}` removes it", shell_word(folder)));
 }
 
 // kVersion, kCorrupt or kIo, which name the file, where the folder of a run of that name cannot be read; else ok. In a
@@ -86,11 +95,11 @@ Status unreadable_run(const std::string& runs, std::string_view name) {
 
 }  // namespace
 
-Result<RunFolder> Store::resolve_run(std::string_view name, RunNames names) const {
+Result<RunFolder> resolve_run(const Store& store, std::string_view name, RunNames names, const RunsByName& by_name) {
   // A project or an id may hold "/" itself, so every split is tried.
   for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
-    if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
-  const std::vector<RunFolder> all = list_runs();
+    if (auto found = store.find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
+  const std::vector<RunFolder> all = store.list_runs();
   std::vector<RunFolder> found;
   const auto take = [&all, &found](const auto& is_meant) {
     if (found.empty()) std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_meant);
@@ -102,12 +111,21 @@ Result<RunFolder> Store::resolve_run(std::string_view name, RunNames names) cons
   if (!found.empty() && std::none_of(found.begin(), found.end(), is_in_own_place)) {
     // A copy is not shown for what stands there and cannot be read.
     const RunIdentity& run = found.front().identity;
-    TRACKER_RETURN_IF_ERROR(unreadable_run(run_path(run.project, run.id)));
+    TRACKER_RETURN_IF_ERROR(unreadable_run(store.run_path(run.project, run.id)));
   }
   if (names == RunNames::kAndPlaces) take([name](const RunFolder& run) { return stands_at(run, name); });
   if (!found.empty()) return the_only_one(name, std::move(found));
-  const Status unreadable = unreadable_run(join_path(path_, kRunsFolder), name);
-  return unreadable.ok() ? not_found(path_, name, all) : unreadable;
+  TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(store.path(), kRunsFolder), name));
+  if (by_name) found = by_name(name);
+  if (by_name && !name.empty())
+    take([name](const RunFolder& run) {
+      return run.identity.id.starts_with(name) || run_name(run.identity).starts_with(name);
+    });
+  return found.empty() ? not_found(store.path(), name, all) : the_only_one(name, std::move(found));
+}
+
+Result<RunFolder> Store::resolve_run(std::string_view name, RunNames names) const {
+  return internal::resolve_run(*this, name, names);
 }
 
 }  // namespace tracker::internal

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Goal: `tracker ls` shows every run that can be read on one line, and names what cannot be.
 // Method: whole outputs compared, on stores with fixed times.
+#include <fmt/format.h>
+
 #include "base/fs.h"
 #include "model/value.h"
 #include "storage/writer/writer_reader.h"
@@ -31,10 +33,119 @@ TEST_F(LsCommandTest, RunsStandNewestFirstInATableOf80Columns) {
   write_three_runs();
   EXPECT_EQ(run({"ls"}), kExitOk);
   EXPECT_EQ(out_,
-            "RUN          NAME      STATE        CREATED    DURATION    POINTS   LOST  SUMMARY\n"
-            "speech/lynx            interrupted  3 min ago  1.0 s            0\n"
-            "mnist/heron  wide net  failed       1 h ago    45 s             1         loss 1…\n"
-            "mnist/otter            finished     2 h ago    3 min 12 s       3  1,234  train/…\n");
+            "RUN          NAME      STATE        CREATED    POINTS   LOST  SUMMARY\n"
+            "speech/lynx            interrupted  3 min ago       0\n"
+            "mnist/heron  wide net  failed       1 h ago         1         loss 1e-09\n"
+            "mnist/otter            finished     2 h ago         3  1,234  train/loss 0.25  …\n");
+  EXPECT_EQ(err_, "tracker: no room for DURATION in 80 columns; --columns chooses\n");
+}
+
+TEST_F(LsCommandTest, OnATerminalIdsAreNeverCutAndTheProjectOfAllStandsAbove) {
+  const std::string long_id = "a-rather-long-id-that-somebody-has-chosen-for-the-run-of-tuesday";
+  builder_.writer(builder_.run("sweep", long_id)).log("loss", 0, 0.5).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(out_.substr(0, out_.find('\n')), "Project sweep");
+  EXPECT_NE(out_.find("\n" + long_id + "  finished\n"), std::string::npos) << out_;
+  EXPECT_EQ(err_, "tracker: no room for DURATION, POINTS, CREATED, SUMMARY in 80 columns; --columns chooses\n");
+  console_.width = 120;
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_NE(out_.find("DURATION"), std::string::npos) << out_;
+  for (const int width : {0, 1, 20, 80, 120}) {
+    console_.width = width;
+    EXPECT_EQ(run({"ls", "--columns", "points,config.none"}), kExitOk);
+    EXPECT_NE(out_.find(long_id + "  "), std::string::npos) << out_;
+  }
+}
+
+TEST_F(LsCommandTest, WhatTheFilterAndTheOrderLookAtIsShown) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "lr", 0.1).log("loss", 0, 2.0).log("loss", 1, 0.5).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--where", "config.lr < 1 and state = finished", "--sort", "metrics.loss.min,created"}),
+            kExitOk);
+  EXPECT_NE(out_.find("config.lr  metrics.loss.min  SUMMARY"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("  0.1                     0.5  "), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("created"), std::string::npos) << out_;  // stands there as CREATED
+}
+
+TEST_F(LsCommandTest, ANarrowColumnStaysWhereAWideOneGoes) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "lr", 0.1).set(EventType::kAttribute, "name", "night run of tuesday");
+  otter.log("validation/accuracy", 0, 0.5).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--where", "config.lr < 1", "--sort", "metrics.validation/accuracy.max"}), kExitOk);
+  EXPECT_EQ(err_, "tracker: no room for DURATION, SUMMARY in 80 columns; --columns chooses\n");
+  EXPECT_NE(out_.find("CREATED  POINTS"), std::string::npos) << out_;
+}
+
+TEST_F(LsCommandTest, SummaryStartsWithWhatTheUserSet) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.log("a", 0, 1.0).log("loss", 0, 0.5).set(EventType::kSummary, "verdict", "good").end(RunState::kFinished);
+  otter.finish();
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_NE(out_.find("verdict good  loss 0.5  a 1\n"), std::string::npos) << out_;
+}
+
+TEST_F(LsCommandTest, AStarInColumnsStandsForTheKeysThatTheRunsHave) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "opt", Value::Map{{"lr", 0.1}, {"name", "adam"}}).set(EventType::kConfig, "seed", 7);
+  otter.log("val/acc", 0, 0.5).log("val/acc", 1, 0.25).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--columns", "config.*"}), kExitOk);
+  EXPECT_EQ(out_,
+            "Project mnist\n"
+            "RUN    config.opt/lr  config.opt/name  config.seed\n"
+            "otter  0.1            adam             7\n");
+  EXPECT_EQ(run({"ls", "--columns", "state, config.opt.*,metrics.val/*.max"}), kExitOk);
+  EXPECT_EQ(out_,
+            "Project mnist\n"
+            "RUN    state     config.opt/lr  config.opt/name  metrics.val/acc.max\n"
+            "otter  finished  0.1            adam                             0.5\n");
+  EXPECT_EQ(run({"ls", "--json", "--columns", "config.s*"}), kExitOk);
+  EXPECT_EQ(*from_json(out_)->find("runs")->as_list()->front().find("columns")->find("config.seed"), Value(7));
+  EXPECT_EQ(run({"ls", "--columns", "config.zz*"}), kExitOk);
+  EXPECT_EQ(err_, "tracker: no run has config.zz*\n");
+}
+
+TEST_F(LsCommandTest, AStarBecomesAHundredColumnsAtMostAndSaysThatThereAreMore) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  for (size_t i = 0; i <= kKeyColumnsMax; ++i) otter.set(EventType::kConfig, fmt::format("k{:03}", i), Value(1));
+  otter.end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--columns", "config.*"}), kExitOk);
+  EXPECT_NE(out_.find("config.k099"), std::string::npos);
+  EXPECT_EQ(out_.find("config.k100"), std::string::npos);
+  EXPECT_EQ(err_, "tracker: config.* fits 101 keys; the first 100 are shown\n");
+}
+
+TEST_F(LsCommandTest, AKeyThatNoRunHasIsNamedWithNearOnes) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "opt", Value::Map{{"lr", 0.1}}).log("loss", 0, 0.5).end(RunState::kFinished).finish();
+  const std::pair<const char*, const char*> cases[] = {
+      {"config.opt.lrr < 1", "tracker: no run has config.opt.lrr; did you mean config.opt/lr?\n"},
+      {"config.loss < 1", "tracker: no run has config.loss; did you mean summary.loss or metrics.loss?\n"},
+      {"config.batch_size > 8", "tracker: no run has config.batch_size\n"},
+      {"config.zz > 8", "tracker: no run has config.zz\n"}};
+  for (const auto& [filter, said] : cases) {
+    EXPECT_EQ(run({"ls", "--where", filter}), kExitOk);
+    EXPECT_NE(err_.find(said), std::string::npos) << err_;
+  }
+  EXPECT_EQ(run({"ls", "--where", "config.opt.lr < 1"}), kExitOk);
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(run({"ls", "--where", "lr < 0.1"}), kExitUsage);
+  EXPECT_NE(err_.find("\"lr\" is no field; did you mean config.lr, summary.lr or metrics.lr?"), std::string::npos);
+}
+
+TEST_F(LsCommandTest, APipeGetsAllRunsAndNothingIsCut) {
+  const std::string metric(300, 'm');
+  for (int i = 0; i < 60; ++i)
+    builder_.writer(builder_.run("mnist", fmt::format("run-{}", i)))
+        .log(metric, 0, 1.0)
+        .end(RunState::kFinished)
+        .finish();
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(err_, "tracker: 10 more; --limit 0 shows all\n");
+  console_.width = 0;
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 61);
+  EXPECT_NE(out_.find("mnist/run-0  "), std::string::npos);
+  EXPECT_NE(out_.find(metric + " 1\n"), std::string::npos);
   EXPECT_EQ(err_, "");
 }
 
@@ -44,8 +155,8 @@ TEST_F(LsCommandTest, WithoutATerminalNothingIsCut) {
   EXPECT_EQ(run({"ls", "--project", "mnist", "--limit", "1"}), kExitOk);
   EXPECT_EQ(out_,
             "RUN          NAME      STATE   CREATED  DURATION  POINTS  SUMMARY\n"
-            "mnist/heron  wide net  failed  1 h ago  45 s           1  loss 1e-09\n"
-            "1 more; --limit 0 shows all\n");
+            "mnist/heron  wide net  failed  1 h ago  45 s           1  loss 1e-09\n");
+  EXPECT_EQ(err_, "tracker: 1 more; --limit 0 shows all\n");
 }
 
 TEST_F(LsCommandTest, JsonHoldsTheSameRuns) {
@@ -95,13 +206,15 @@ TEST_F(LsCommandTest, AFilterAnOrderAndColumnsChooseWhatIsShown) {
   EXPECT_EQ(run({"ls", "--where", "metrics.loss < 1 or acc", "--columns", "state,metrics.loss.min,created,duration"}),
             kExitOk);
   EXPECT_EQ(out_,
-            "RUN          state   metrics.loss.min  created                  duration\n"
-            "mnist/heron  failed             1e-09  2023-11-14 23:13:20 UTC  45 s\n");
+            "Project mnist\n"
+            "RUN    state   metrics.loss.min  created                  duration\n"
+            "heron  failed             1e-09  2023-11-14 23:13:20 UTC  45 s\n");
   EXPECT_EQ(run({"ls", "--sort", "points", "--columns", "points", "--limit", "2", "--offset", "1"}), kExitOk);
   EXPECT_EQ(out_,
-            "RUN          points\n"
-            "mnist/heron       1\n"
-            "mnist/otter       3\n");
+            "Project mnist\n"
+            "RUN    points\n"
+            "heron       1\n"
+            "otter       3\n");
   EXPECT_EQ(run({"ls", "--sort=-points", "--limit", "1", "--json", "--columns", "metrics.acc,config.none"}), kExitOk);
   const auto document = from_json(out_);
   ASSERT_TRUE(document.ok()) << out_;
@@ -127,15 +240,15 @@ TEST_F(LsCommandTest, ValuesThatCannotBeComparedAreNamed) {
   auto writer = builder_.writer(builder_.run("mnist", "otter"));
   writer.set(EventType::kConfig, "lr", "auto").finish();
   EXPECT_EQ(run({"ls", "--where", "config.lr < 1"}), kExitOk);
-  EXPECT_EQ(masked(out_), "No runs that match in STORE\n");
-  EXPECT_EQ(err_, "tracker: config.lr is text in 1 run\n");
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(masked(err_), "tracker: no runs that match in STORE\ntracker: config.lr is text in 1 run\n");
 }
 
 TEST_F(LsCommandTest, AStoreWithoutRunsSaysSo) {
   EXPECT_EQ(run({"ls"}), kExitOk);
-  EXPECT_EQ(masked(out_), "No runs in STORE\n");
+  EXPECT_EQ(masked(err_), "tracker: no runs in STORE\n");
   EXPECT_EQ(run({"ls", "--project", "x"}), kExitOk);
-  EXPECT_EQ(masked(out_), "No runs of project x in STORE\n");
+  EXPECT_EQ(masked(err_), "tracker: no runs of project x in STORE\n");
 }
 
 TEST_F(LsCommandTest, ADamagedDatabaseIsNamedBesideTheSoundRuns) {
@@ -143,6 +256,7 @@ TEST_F(LsCommandTest, ADamagedDatabaseIsNamedBesideTheSoundRuns) {
   auto broken = builder_.writer(builder_.run("mnist", "wreck"));
   broken.log("loss", 0, 1).finish();
   overwrite_start(broken.path(), "rubbish rubbish rubbish rubbish");
+  console_.width = 120;
   EXPECT_EQ(run({"ls"}), kExitDamaged);
   EXPECT_NE(out_.find("mnist/otter"), std::string::npos);
   EXPECT_NE(out_.find("mnist/wreck"), std::string::npos);
@@ -170,9 +284,21 @@ TEST_F(LsCommandTest, ColoursAppearOnlyWhereTheConsoleHasThem) {
   EXPECT_NE(out_.find("\x1b[32mfinished"), std::string::npos);
 }
 
-TEST_F(LsCommandTest, ALongMetricNameDoesNotFillTheListing) {
+TEST_F(LsCommandTest, ALongMetricNameIsCutInItsMiddleAndItsValueSeen) {
+  const std::string name = "gradients/layer.12/attention/weight/of/the/second/head/norm";
+  builder_.writer(builder_.run("mnist", "otter")).log(name, 7, 0.25).end(RunState::kFinished).finish();
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"show", "otter"}, {"tail", "otter"}}) {
+    EXPECT_EQ(run(command), kExitOk);
+    EXPECT_NE(out_.find("head/norm "), std::string::npos) << out_;
+    EXPECT_NE(out_.find("gradients/"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("0.25"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find(name), std::string::npos) << out_;
+  }
+}
+
+TEST_F(LsCommandTest, ALongMetricNameDoesNotFillTheTerminal) {
   builder_.writer(builder_.run("mnist", "otter")).log(std::string(1024, 'm'), 0, 1.0).end(RunState::kFinished).finish();
-  console_.width = 0;
+  console_.width = 200;
   EXPECT_EQ(run({"ls"}), kExitOk) << err_;
   EXPECT_EQ(out_.find(std::string(41, 'm')), std::string::npos) << out_;
 }
@@ -205,14 +331,15 @@ TEST_F(LsCommandTest, APartThatIsGoneIsNamedAndLeavesTheExitCode) {
   EXPECT_EQ(run({"verify"}), kExitDamaged);
 }
 
-// An ended process whose frames were all stored left nothing to recover.
+// "recovered 0 points" is silence.
 TEST_F(LsCommandTest, ARecoveryThatStoredNothingIsNotReported) {
   RecoveryReport report;
   report.recovered.resize(1);
   EXPECT_EQ(recovery_text(report), "");
   report.recovered[0].frames = 1;
+  EXPECT_EQ(recovery_text(report), "");
   report.recovered[0].texts = 1;
-  EXPECT_NE(recovery_text(report).find("recovered 0 points and 1 text of "), std::string::npos);
+  EXPECT_NE(recovery_text(report).find("recovered 1 text of "), std::string::npos);
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ TEST(TextTest, WidthsCountColumnsAndCutsFitThem) {
   EXPECT_EQ(cut_to("abc", 3), "abc");
   EXPECT_EQ(cut_to("abcd", 3), "ab…");
   EXPECT_EQ(cut_to("abcd", 0), "");
+  EXPECT_EQ(cut_middle("train/layer.7/weight/norm", 12), "train/…/norm");
+  EXPECT_EQ(cut_middle("train/loss", 10), "train/loss");
+  EXPECT_EQ(cut_middle("損失損失", 5), "損…失");
+  EXPECT_EQ(cut_middle("abcdef", 1), "…");
+  EXPECT_LE(display_width(cut_middle(std::string(100'000, 'm'), 40)), 40u);
   EXPECT_EQ(pad_to("損", 4), "損  ");
   EXPECT_EQ(pad_to("7", 3, true), "  7");
 }

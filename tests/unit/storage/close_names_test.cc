@@ -21,6 +21,11 @@ TEST(CloseNamesTest, ANameThatHoldsTheGivenOneIsNear) {
   EXPECT_EQ(did_you_mean("loss", {"train/loss", "val/loss", "lr"}), "; did you mean val/loss or train/loss?");
 }
 
+TEST(CloseNamesTest, ANameThatOnlyBeginsAlikeIsFar) {
+  EXPECT_TRUE(close_names("config", {"console_lines_of_every_rank"}).empty());
+  EXPECT_EQ(did_you_mean("batchsize", {"batch_size_of_validation", "batch_size"}), "; did you mean batch_size?");
+}
+
 TEST(CloseNamesTest, DoublesAreNamedOnce) { EXPECT_EQ(close_names("a1", {"a2", "a2"}).size(), 1u); }
 
 TEST(CloseNamesTest, VeryLongNamesAreComparedByTheirBeginning) {

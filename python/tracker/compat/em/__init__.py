@@ -147,7 +147,9 @@ def load_artifact(path: str) -> Artifact:
         raise RuntimeError(f"there is no artifact {path!r}: neither a folder of one nor an artifact of the store")
     called = next((alias for alias in found.aliases if names.SUFFIX.search(alias)), None)
     metadata = {"name": found.name, "labels": list(found.tags), "description": found.description}
-    loaded = Artifact({**metadata, "alternative_name": called, "created_timestamp": names.timestamp(found.created)})
+    loaded = Artifact(
+        {**metadata, "alternative_name": called, "created_timestamp": names.timestamp(found.created.timestamp())}
+    )
     loaded._references = {each.name: each.uri for each in found.files() if each.uri}
     loaded._made = found
     return loaded

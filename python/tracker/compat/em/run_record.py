@@ -55,7 +55,7 @@ class RunRecord:
         """ISO 8601, UTC."""
         reader = self._reader()
         if reader is not None:
-            return timestamp(reader.created)
+            return timestamp(reader.created.timestamp())
         return str(self._given["metadata"].get("start_timestamp") or timestamp(time.time()))
 
     @property
@@ -63,7 +63,7 @@ class RunRecord:
         """ISO 8601, UTC; None while the run has no end."""
         reader = self._reader()
         if reader is not None:
-            return None if reader.ended is None else timestamp(reader.ended)
+            return None if reader.ended is None else timestamp(reader.ended.timestamp())
         end: str | None = self._given["metadata"].get("end_timestamp")
         return end
 

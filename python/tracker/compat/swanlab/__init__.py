@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,8 @@ def sync(run_dir: str | os.PathLike[str], settings: Any = None) -> None:
         folder = _core.RunFolder.of(str(Path(run_dir).absolute()))
     except (tracker.TrackerError, ValueError):
         raise ValueError(
-            f"{run_dir} is no run of tracker; `tracker import {run_dir}` reads what SwanLab itself has recorded"
+            f"{run_dir} is no run of tracker; `tracker import {shlex.quote(str(run_dir))}` reads what SwanLab itself "
+            "has recorded"
         ) from None
     _upload.upload(tracker.open_run(folder.uid, dir=str(Path(folder.path).parents[2])), None, True, "new")
 

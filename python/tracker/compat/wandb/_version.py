@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from pathlib import Path
 from typing import Any, Self
@@ -145,7 +144,7 @@ class Version:
         made = self._version
         made = made._found() or made if isinstance(made, tracker.Artifact) else made
         created = getattr(made, "created", None)
-        return None if created is None else datetime.datetime.fromtimestamp(created, datetime.UTC).isoformat()
+        return None if created is None else created.isoformat()
 
     updated_at = created_at
 
