@@ -462,6 +462,7 @@ def test_a_run_goes_out_to_tensorboard_and_comes_back_the_same(tmp_path: Path) -
             "otter",
             "--format",
             "tensorboard",
+            "--float64",
             "-o",
             str(out),
             "--dir",
