@@ -15,6 +15,7 @@
 #include "exchange/import_source.h"
 #include "exchange/row_columns.h"
 #include "exchange/run_import.h"
+#include "model/metric_definition.h"
 
 namespace tracker::internal {
 namespace {
@@ -104,6 +105,20 @@ std::string_view special_digits(std::string_view text) {
   return text == "NaN" ? "nan" : text == "Infinity" ? "inf" : text == "-Infinity" ? "-inf" : "";
 }
 
+const Value::Map& part_of(const Value& run, std::string_view name) {
+  static const Value::Map none;
+  const Value* part = run.find(name);
+  return part != nullptr && part->is_map() ? *part->as_map() : none;
+}
+
+bool is_attribute(std::string_view key, const Value& value) {
+  if (key == kDuplicatePolicyKey) return value == Value("first") || value == Value("last");
+  if (key == "name" || key == "notes" || key == "group" || key == "job_type") return value.as_text() != nullptr;
+  const Value::List* list = key == "tags" ? value.as_list() : nullptr;
+  return list != nullptr &&
+         std::all_of(list->begin(), list->end(), [](const Value& tag) { return tag.as_text() != nullptr; });
+}
+
 class JsonlImport {
  public:
   JsonlImport(std::string path, std::string step_column, int64_t file_us)
@@ -112,17 +127,17 @@ class JsonlImport {
 
   // The first line of an export that holds a whole run.
   Status header(const Value& run) {
-    if (const Value* types = run.find("types"); types != nullptr && types->is_map())
-      for (const auto& [metric, name] : *types->as_map())
-        if (const auto type = name.as_text() != nullptr ? type_named(*name.as_text()) : std::nullopt)
-          types_[metric] = *type;
-    const std::pair<const char*, EventType> parts[] = {{"config", EventType::kConfig},
-                                                       {"summary", EventType::kSummary},
-                                                       {"metrics", EventType::kMetric},
-                                                       {"attributes", EventType::kAttribute}};
-    for (const auto& [name, type] : parts)
-      if (const Value* part = run.find(name); part != nullptr && part->is_map())
-        for (const auto& [key, value] : *part->as_map()) TRACKER_RETURN_IF_ERROR(run_->set(type, key, value));
+    for (const auto& [metric, name] : part_of(run, "types"))
+      if (const auto type = name.as_text() != nullptr ? type_named(*name.as_text()) : std::nullopt)
+        types_[metric] = *type;
+    for (const auto& [key, value] : part_of(run, "config"))
+      TRACKER_RETURN_IF_ERROR(run_->set(EventType::kConfig, key, value));
+    for (const auto& [key, value] : part_of(run, "summary"))
+      TRACKER_RETURN_IF_ERROR(run_->set(EventType::kSummary, key, value));
+    for (const auto& [key, value] : part_of(run, "metrics"))
+      TRACKER_RETURN_IF_ERROR(run_->set(EventType::kMetric, key, MetricDefinition::from_value(value).to_value()));
+    for (const auto& [key, value] : part_of(run, "attributes"))
+      if (is_attribute(key, value)) TRACKER_RETURN_IF_ERROR(run_->set(EventType::kAttribute, key, value));
     return {};
   }
 

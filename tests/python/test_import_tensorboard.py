@@ -90,6 +90,17 @@ def test_what_one_summary_writer_wrote_is_one_run(tmp_path: Path) -> None:
     assert not any(run["changed"] for run in again["runs"])
 
 
+def test_folders_that_torch_makes_for_add_scalars_are_of_the_run_too(tmp_path: Path) -> None:
+    # torch joins tag and key with "_", tensorboardX with "/".
+    folders = {"": "loss", "losses_all_train": "losses/all", "losses_all_val_x": "losses/all", "other": "losses/all"}
+    for folder, tag in folders.items():
+        with SummaryWriter(str(tmp_path / "exp" / folder)) as writer:
+            writer.add_scalar(tag, 0.5, 0)
+    report = import_json(tmp_path / "s", tmp_path / "exp")
+    assert [run["id"] for run in report["runs"]] == ["exp", "other"]
+    assert opened(tmp_path / "s", report).series() == ["loss", "losses/all/train", "losses/all/val_x"]
+
+
 def test_a_writer_that_was_given_several_sets_of_hyperparameters_logged_several_trials(tmp_path: Path) -> None:
     with SummaryWriter(str(tmp_path / "tb")) as writer:
         for i in range(3):
