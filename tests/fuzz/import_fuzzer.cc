@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: no file of somebody else's that is imported crashes a program or makes a run that cannot be read; a second
-// import of the same file adds nothing. Method: the first byte chooses between CSV and JSON lines, where the rest is the
-// file, and TensorBoard, where it is events (u16 length each) in records with the CRCs that a fuzzer cannot guess.
+// import of the same file adds nothing. Method: the first byte chooses between CSV and JSON lines, where the rest is
+// the file, and TensorBoard, where it is events (u16 length each) in records with the CRCs that a fuzzer cannot guess.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -63,10 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data) + 1, size - 1);
   const auto kind = static_cast<Kind>(data[0] % 3);
-  const std::string source = kind == Kind::kCsv     ? scratch.write("table.csv", input)
-                             : kind == Kind::kJsonl ? scratch.write("rows.jsonl", input)
-                                                    : scratch.write("events.out.tfevents.1700000000.node1",
-                                                                    events_of(input));
+  const std::string source = kind == Kind::kCsv ? scratch.write("table.csv", input)
+                             : kind == Kind::kJsonl
+                                 ? scratch.write("rows.jsonl", input)
+                                 : scratch.write("events.out.tfevents.1700000000.node1", events_of(input));
   const std::string store = scratch.file("store");
   import_twice(store, source, kind);
   std::error_code ignored;

@@ -92,7 +92,7 @@ def test_files_of_one_folder_are_one_run_when_i_join_them(tmp_path: Path) -> Non
 
 
 def export(store: Path, run: str, path: Path, *more: str) -> str:
-    command = [sys.executable, "-m", "tracker", "export", run, "--output", path, "--dir", store, *more]
+    command = [sys.executable, "-m", "tracker", "export", run, "--output", str(path), "--dir", str(store), *more]
     subprocess.run(command, check=True, timeout=120, capture_output=True)
     return path.read_text()
 
@@ -100,7 +100,7 @@ def export(store: Path, run: str, path: Path, *more: str) -> str:
 def bits(run: Any, name: str) -> list[tuple[Any, ...]]:
     history = run.history(name, all=True)
     values = [struct.pack("<d", value) if isinstance(value, float) else value for value in history.values.tolist()]
-    return list(zip(history.steps.tolist(), values, strict=True)) + [history.values.dtype]
+    return [*zip(history.steps.tolist(), values, strict=True), history.values.dtype]
 
 
 def test_an_export_as_json_lines_comes_back_bit_for_bit(store: Path, tmp_path: Path) -> None:
@@ -148,3 +148,15 @@ def test_a_line_that_is_no_json_is_named_and_the_others_come_in(tmp_path: Path) 
     report = import_json(tmp_path / "s", tmp_path / "log.jsonl", code=3)
     assert "2 lines that are no JSON objects were left out, first in line 2" in report["problems"][0]
     assert opened(tmp_path / "s", report).history("loss").values.tolist() == [0.5, 0.25]
+
+
+def test_a_line_of_json_may_have_16_mib(tmp_path: Path) -> None:
+    k_json_line_bytes_max = 16 << 20  # kJsonLineBytesMax
+    filler = ", " + " " * (k_json_line_bytes_max - 100)
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "a": 1' + filler + '"loss": 0.5}\n{"step": 2, "loss": 1}\n')
+    report = import_json(tmp_path / "s", tmp_path / "log.jsonl")
+    assert opened(tmp_path / "s", report).history("loss").values.tolist() == [0.5, 1]
+    (tmp_path / "long.jsonl").write_text('{"step": 1, "loss": 1}\n{"step": 2' + 2 * filler + '"loss": 0.5}\n')
+    report = import_json(tmp_path / "t", tmp_path / "long.jsonl", code=3)
+    assert "line 2 has more than 16 MiB" in report["problems"][0]
+    assert opened(tmp_path / "t", report).history("loss").values.tolist() == [1]
