@@ -80,6 +80,12 @@ def pairs_of(value: Any) -> Pairs | None:
     return pairs
 
 
+def read_dict(value: Any) -> dict[Any, Any] | None:
+    """pairs_of() as a dict, in which an entry that cannot be read is its text."""
+    pairs = pairs_of(value)
+    return None if pairs is None else {key: str(item) if type(item) is Unread else item for key, item in pairs}
+
+
 def _field_names(value: Any) -> Iterable[str] | None:
     """Of a dataclass, attrs, pydantic, msgspec, a named tuple, argparse.Namespace or types.SimpleNamespace."""
     if isinstance(value, type):

@@ -53,7 +53,8 @@ class Config(MutableMapping[str, "Any"]):
     """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
 
     A key with "/" is a path. Values are stored as plain types (_plain.py); secrets as "[redacted]". An entry cannot be
-    deleted, only set to None. Threads: any. Cost: a change is one record in the ring; reading copies the config.
+    deleted, only set to None. What cannot be taken is counted in status().values_rejected and named; a strict run
+    raises ValueError, of media TypeError. Threads: any. Cost: a change is one record in the ring; reading copies it.
     """
 
     __slots__ = ("_core", "_prefix")

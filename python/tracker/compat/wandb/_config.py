@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 
-from tracker._entries import Unread, pairs_of
+from tracker._entries import read_dict
 from tracker._plain import fields_of, plain_config
 from tracker.compat.wandb.errors import ConfigError
 
@@ -159,8 +159,8 @@ def mapping_of(given: Any) -> dict[Any, object]:
         return dict(given._items)
     if isinstance(given, (str, os.PathLike)):
         return yaml_file(given)
-    if (pairs := pairs_of(given)) is not None:
-        return {key: str(value) if type(value) is Unread else value for key, value in pairs}
+    if (entries := read_dict(given)) is not None:
+        return entries
     if isinstance(given, (list, tuple)):
         return dict(given)
     if type(given).__module__.startswith("absl.flags"):
