@@ -43,7 +43,7 @@ class Collector {
   explicit Collector(RunObject* run) : run_(run) {}
 
   // False: an exception is set that must reach the caller.
-  bool add_mapping(PyObject* mapping, const std::string& prefix);
+  bool add_mapping(PyObject* mapping, const std::string& prefix, Ref items = {});
   bool add_value(PyObject* key, PyObject* value);
   // Writes what was collected. False: error set.
   bool write(const int64_t* step);
@@ -51,7 +51,7 @@ class Collector {
  private:
   bool add_items(PyObject* items, const std::string& prefix);
   bool add_item(PyObject* key, PyObject* value, const std::string& prefix);
-  bool add_nested(PyObject* mapping, std::string_view path);
+  bool add_nested(PyObject* mapping, std::string_view path, Ref items = {});
   bool add_at(const Place& place, PyObject* value);
   bool add_number(const Place& place, const Number& number);
   bool write_texts(int64_t step);
@@ -96,10 +96,32 @@ bool is_nested(PyObject* value) {
   return PyObject_HasAttrString(value, "keys") != 0 && PyObject_HasAttrString(value, "dtype") == 0;
 }
 
-bool Collector::add_mapping(PyObject* mapping, const std::string& prefix) {
+// The entries of a mapping or of an object with fields, each read by itself (tracker/_entries.py); null, with no error
+// set, where there are none.
+Ref pairs_read_of(PyObject* value) {
+  const Ref module(PyImport_ImportModule("tracker._entries"));
+  Ref pairs(module ? PyObject_CallMethod(module.get(), "pairs_of", "(O)", value) : nullptr);
+  if (pairs && PyList_Check(pairs.get())) return pairs;
+  if (!must_propagate()) PyErr_Clear();
+  return {};
+}
+
+bool Collector::add_mapping(PyObject* mapping, const std::string& prefix, Ref items) {
   ancestors_.push_back(mapping);
   // A list of (key, value) tuples that owns them: the dict may change while we convert.
-  const Ref items(PyMapping_Items(mapping));
+  if (!items) items = Ref(PyMapping_Items(mapping));
+  if (!items && !must_propagate()) {  // one of them cannot be read, or these are fields
+    PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &error, &traceback);
+    items = pairs_read_of(mapping);
+    if (items || PyErr_Occurred() != nullptr) {
+      Py_XDECREF(type);
+      Py_XDECREF(error);
+      Py_XDECREF(traceback);
+    } else {
+      PyErr_Restore(type, error, traceback);
+    }
+  }
   bool ok = false;
   if (items) {
     ok = add_items(items.get(), prefix);
@@ -149,7 +171,7 @@ bool Collector::add_item(PyObject* key, PyObject* value, const std::string& pref
   return add_at({name.get(), text}, value);
 }
 
-bool Collector::add_nested(PyObject* mapping, std::string_view path) {
+bool Collector::add_nested(PyObject* mapping, std::string_view path, Ref items) {
   if (ancestors_.size() >= kDepthMax) {
     reject(path, "nested deeper than 32 dicts", PyExc_ValueError);
     return true;
@@ -159,7 +181,7 @@ bool Collector::add_nested(PyObject* mapping, std::string_view path) {
     reject(path, "a dict that contains itself", PyExc_ValueError);
     return true;
   }
-  return add_mapping(mapping, std::string(path) + "/");
+  return add_mapping(mapping, std::string(path) + "/", std::move(items));
 }
 
 bool Collector::add_value(PyObject* key, PyObject* value) {
@@ -194,7 +216,7 @@ bool Collector::add_at(const Place& place, PyObject* value) {
   return true;
 }
 
-// No number: what log() takes as a medium by itself, else a bad value.
+// No number: what log() takes as a medium by itself, or an object with fields, else a bad value.
 bool Collector::add_foreign(const Place& place, PyObject* value, std::string why) {
   Ref medium = media_from(value);
   if (medium) {
@@ -203,6 +225,8 @@ bool Collector::add_foreign(const Place& place, PyObject* value, std::string why
   }
   if (must_propagate()) return false;
   if (PyErr_Occurred() != nullptr) why = take_error_text();
+  if (Ref fields = pairs_read_of(value)) return add_nested(value, place.name, std::move(fields));
+  if (must_propagate()) return false;
   reject(place.name, why, PyExc_TypeError);
   return true;
 }

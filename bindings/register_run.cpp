@@ -197,8 +197,8 @@ template <typename F>
 void set_value(Run& run, const std::string& key, py::handle object, F verb) {
   internal::Value value = value_from(object);
   const internal::Code code = without_gil([&] { return verb(run, key, std::move(value)); });
-  if (code == internal::Code::kInvalid) check(internal::check_key(key));
   if (!run.strict() || code == internal::Code::kOk) return;
+  if (code == internal::Code::kInvalid) check(internal::check_key(key));
   if (code == internal::Code::kClosed && (!run.finished() || run.hot()->alive == 0)) return;
   check(internal::Status(code, "'" + key + "' could not be set: " + std::string(internal::code_name(code))));
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What a histogram counts of an array, read in place. The GIL is released: the array belongs to the caller.
+// What a histogram counts of an array, read in place, without the GIL: the array belongs to the caller. And what a
+// config gives twice.
 #include <pybind11/stl.h>
 
+#include <string>
 #include <vector>
 
 #include "model/json_numbers.h"
 #include "model/value_counts.h"
+#include "model/value_tree.h"
 #include "register.h"
+#include "value_convert.h"
 #include "without_gil.h"
 
 namespace tracker::python {
@@ -54,9 +58,17 @@ py::bytes json_of(const py::buffer& array) {
   throw py::type_error("an array of float64 or int64 was expected, got " + info.format);
 }
 
+// The first path of which a config gives two values, or "".
+std::string given_twice(py::handle config) {
+  internal::ValueTree tree;
+  tree.merge(value_from(config));
+  return tree.given_twice();
+}
+
 }  // namespace
 
 void register_values(py::module_& module) {
+  module.def("given_twice", &given_twice, py::arg("config"));
   module.def("summarize_values", &summarize, py::arg("array"));
   module.def("json_numbers", &json_of, py::arg("array"));
   module.def("count_in_bins", &count, py::arg("array"), py::arg("edges"));

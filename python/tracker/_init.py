@@ -7,13 +7,15 @@ import os
 import sys
 
 from tracker import _console, _core, _current, _options, _parent, _process_group
-from tracker._plain import plain_config, refuse_media, why_refused
+from tracker._plain import plain_config, refuse
 from tracker._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, Literal, Never
+
+    from tracker._plain import Refused
 
 
 _LABELS = (
@@ -144,7 +146,7 @@ def init(
 
     An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
     default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
-    config: a dict, a namespace, a dataclass. id: a label, unique in its project; with resume="allow" or "must" the run
+    config: a mapping, an object with fields. id: a label, unique in its project; with resume="allow" or "must" the run
     goes on where it exists. resume_from="run@step" goes on with that run: what its earlier attempts logged behind the
     step is shadowed, readable with all=True; "run" alone hides nothing. duplicate_policy: what readers see of a step
     logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
@@ -181,7 +183,7 @@ def init(
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the core from the arguments of init(); raises what init() promises."""
-    refused: list[tuple[str, str]] = []
+    refused: Refused = []
     options: dict[str, Any] = {
         "max_disk": _options.byte_size("max_disk", given["max_disk"]),
         "config": plain_config(given["config"], refused),
@@ -209,8 +211,11 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         options[option] = _options.number(option, given[option])
     if options["world_size"] == 0:
         raise ValueError("world_size must be at least 1; leave it out where it is not known")
-    if refused and options["strict"]:
-        raise TypeError("'{}': {}".format(*why_refused(*refused[0])))
+    if options["strict"]:
+        for path, why, error in refused[:1]:
+            raise error(f"'{path}': {why}")
+        if twice := _core.given_twice(options["config"]):
+            raise ValueError(f"config has two values for '{twice}' (a '/' in a key leads into a dict below it)")
     return {**options, "refused": refused}
 
 
@@ -230,7 +235,7 @@ def _open(options: dict[str, Any]) -> Run:
         if options.get(key):
             run._labels[key] = options[key]
     run._labels["tags"] = tuple(options.get("tags", ()))
-    refuse_media(run._core, refused)
+    refuse(run._core, refused)
     if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
         from tracker import _status as _status
     _current.add(run)

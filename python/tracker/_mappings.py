@@ -6,8 +6,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 
-from tracker import _core, _options
-from tracker._plain import plain, plain_config, refuse_media, refuses
+from tracker import _core
+from tracker._plain import plain_config, refuse
 
 # For the store to take what was logged, before the summary is read; the same once it has not.
 READ_WAIT_MS = 10_000
@@ -16,6 +16,8 @@ STUCK_WAIT_MS = 200
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from tracker._plain import Refused
 
 
 def _find(tree: dict[str, Any], path: str) -> Any:
@@ -109,8 +111,9 @@ class Config(_Entries):
     """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
 
     A key with "/" is a path; run.config.model is run.config["model"]. Values are stored as plain types (_plain.py);
-    secrets as "[redacted]". An entry cannot be deleted, only set to None. Threads: any. Cost: a change is one record in
-    the ring; reading copies the config.
+    secrets as "[redacted]". An entry cannot be deleted, only set to None. What cannot be taken is counted in
+    status().values_rejected and named; a strict run raises ValueError, of media TypeError. Threads: any. Cost: a change
+    is one record in the ring; reading copies it.
     """
 
     __slots__ = ("_core", "_prefix")
@@ -129,17 +132,16 @@ class Config(_Entries):
         return Config(self._core, f"{self._prefix}{key}/") if isinstance(value, dict) else value
 
     def __setitem__(self, key: str, value: object) -> None:
-        if not isinstance(key, str):
-            raise TypeError(f"a config key must be a str, got {type(key).__name__}")
-        if not key:
-            raise ValueError("a config key must not be empty; the other entries are kept")
-        self._set(self._prefix + _options.utf8("a config key", key), value)
+        refused: Refused = []
+        below = self._prefix[:-1]
+        for name, item in plain_config({key: value}, refused, below).items():
+            self._refuse_twice(item)
+            self._core.set_config(self._prefix + name, item)
+        refuse(self._core, refused)
 
-    def _set(self, key: str, value: object) -> None:
-        refused: list[tuple[str, str]] = []
-        if not refuses(key, value, refused):
-            self._core.set_config(key, plain(value, refused))
-        refuse_media(self._core, refused)
+    def _refuse_twice(self, values: object) -> None:
+        if self._core.strict and (twice := _core.given_twice(values)):
+            raise ValueError(f"config has two values for '{twice}' (a '/' in a key leads into a dict below it)")
 
     def __delitem__(self, key: str) -> None:
         raise TypeError("a config entry cannot be deleted; set it to None")
@@ -162,13 +164,13 @@ class Config(_Entries):
         """Sets several values in one record; takes a mapping, an object with attributes, or keywords. A dict is merged
         into the one that is there, value by value; a key with "/" leads into a dict below it."""
         values: dict[str, Any] = {}
-        refused: list[tuple[str, str]] = []
-        for other in others:
-            values.update(plain_config(dict(other) if isinstance(other, (list, tuple)) else other, refused))
-        values.update(plain_config(named, refused))
+        refused: Refused = []
+        for other in (*others, named):
+            values.update(plain_config(other, refused, self._prefix[:-1]))
         if values:  # merged leaf by leaf: what else lies below a key stays
+            self._refuse_twice(values)
             self._core.set_config("", {self._prefix[:-1]: values} if self._prefix else values)
-        refuse_media(self._core, refused)
+        refuse(self._core, refused)
 
     def as_dict(self) -> dict[str, Any]:
         """A copy as nested builtin dicts."""
@@ -219,13 +221,10 @@ class Summary(_Entries):
         return explicit if explicit is not None else _find(self._tree(), key)
 
     def __setitem__(self, key: str, value: object) -> None:
-        if not isinstance(key, str):
-            raise TypeError(f"a summary key must be a str, got {type(key).__name__}")
-        key = _options.utf8("a summary key", key)
-        refused: list[tuple[str, str]] = []
-        if not refuses(key, value, refused):
-            self._run._core.set_summary(key, plain(value, refused))
-        refuse_media(self._run._core, refused)
+        refused: Refused = []
+        for name, item in plain_config({key: value}, refused).items():
+            self._run._core.set_summary(name, item)
+        refuse(self._run._core, refused)
 
     def __delitem__(self, key: str) -> None:
         if self._run._core.explicit_summary().get(key) is None:

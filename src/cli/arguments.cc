@@ -113,6 +113,8 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
       ->type_name("METRIC")
       ->allow_extra_args(false);
   command->add_flag("--wide", options.form.wide, "CSV with one row a step and a column a metric");
+  command->add_flag("--float64", options.form.float64,
+                    "Of tensorboard: the exact value beside the float32 that stands for it");
   command->add_flag("--all", options.form.all, "Every row, also those that later ones replace");
   command->add_flag("--json", options.json, "The rows in a JSON document; with --output what was written");
   command->footer(
@@ -127,13 +129,24 @@ void add_import(CLI::App& app, ImportOptions& options, bool& json) {
   command
       ->add_option(
           "SOURCE", options.source,
-          "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV")
+          "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV, JSON lines")
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
-      ->type_name("tensorboard|csv|bundle|run|wandb|mlflow|trackio|swanlab");
+      ->type_name("tensorboard|csv|jsonl|bundle|run|wandb|mlflow|trackio|swanlab");
   command->add_option("--project", options.project, "Project of the runs; else as the source says")
       ->type_name("NAME")
       ->check(names("a project"));
+  command->add_option("--step", options.step_column, "Of CSV and JSON lines: the column that counts the steps")
+      ->type_name("COLUMN")
+      ->check(names("a column"));
+  CLI::Option* join = command->add_flag_callback(
+      "--join", [&options] { options.join = true; },
+      "Of TensorBoard and CSV: what lies in sub-folders, or files, of one folder is one run");
+  command
+      ->add_flag_callback(
+          "--no-join", [&options] { options.join = false; },
+          "Of TensorBoard: sub-folders of add_hparams() and add_scalars() stay runs")
+      ->excludes(join);
   command->add_flag("--no-artifacts", options.no_artifacts,
                     "Of MLflow: leave models and other files that are no media, and count them");
   command->add_flag("--json", json, "Print a JSON document");
@@ -331,10 +344,10 @@ Status read_export_format(CommandLine* line) {
   ExportCommandOptions& exported = line->exported;
   if (!exported.bundle.empty()) {
     const bool rows = !line->format.empty() || !exported.output.empty() || !exported.form.metrics.empty() ||
-                      exported.form.wide || exported.form.all;
+                      exported.form.wide || exported.form.all || exported.form.float64;
     if (rows)
       return Status(Code::kInvalid, "--bundle writes the run whole: it goes with --artifacts and --json alone",
-                    "leave --format, --output, --metric, --wide and --all out");
+                    "leave --format, --output, --metric, --wide, --float64 and --all out");
     if (exported.bundle == "-") return Status(Code::kInvalid, "--bundle needs the name of a file", "--bundle run.trkb");
     return {};
   }
@@ -352,6 +365,9 @@ Status read_export_format(CommandLine* line) {
   if (line->format == "jsonl") exported.form.format = ExportFormat::kJsonl;
   if (line->format == "tensorboard") exported.to = ExportCommandOptions::To::kTensorBoard;
   if (line->format == "parquet") exported.to = ExportCommandOptions::To::kParquet;
+  if (exported.form.float64 && exported.to != ExportCommandOptions::To::kTensorBoard)
+    return Status(Code::kInvalid, "--float64 goes with --format tensorboard; every other form is exact without it",
+                  "leave --float64 out");
   if (exported.to != ExportCommandOptions::To::kText && to_stdout)
     return Status(Code::kInvalid, fmt::format("--format {} needs --output", line->format),
                   line->format == "parquet" ? "--output run.parquet" : "--output FOLDER");

@@ -148,6 +148,7 @@ class RowsDocument {
 // On stdout: a document with the rows, in which they cannot be CSV.
 Result<ExportResult> export_document(Console& console, RunView* run, ExportOptions form) {
   form.format = ExportFormat::kJsonl;
+  form.run_line = false;  // the document says it
   RowsDocument document(console, *run);
   auto result = export_run(run, form, [&document](std::string_view piece) { return document.add(piece); });
   if (result.ok()) document.end(*result, left_out_of(run, form));
@@ -210,6 +211,7 @@ int run_export(Console& console, const GlobalOptions& global, ExportCommandOptio
   if (!options.bundle.empty()) return run_export_bundle(console, *named, options);
   const auto run = open_run(*named);
   if (!run.ok()) return fail(console, run.status());
+  options.form.run_line = options.form.metrics.empty();
   const bool for_others = options.to != ExportCommandOptions::To::kText;
   ProgressBar bar(console, "writing points");
   // Rows on a terminal are their own sign of life.

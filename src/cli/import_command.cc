@@ -30,6 +30,7 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
   };
   const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
                         : options.format == "csv"       ? import_csv(store, options, files, progress)
+                        : options.format == "jsonl"     ? import_jsonl(store, options, files, progress)
                         : options.format == "bundle"    ? import_bundle(store, options, progress, take)
                         : options.format == "run"       ? import_run_folder(store, options, progress)
                                                         : console.python->import_source(store, options, progress);
@@ -127,6 +128,13 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   if (options.no_artifacts && (options.format == "bundle" || options.format == "run"))
     return fail(console, Status(Code::kInvalid, "--no-artifacts is of imports from MLflow",
                                 "a bundle has artifacts where it was made with --artifacts"));
+  const bool has_folders = options.format == "tensorboard" || options.format == "csv";
+  const bool has_columns = options.format == "csv" || options.format == "jsonl";
+  if ((options.join && !has_folders) || (!options.step_column.empty() && !has_columns))
+    return fail(console, Status(Code::kInvalid,
+                                fmt::format("{} is not an option of imports from {}",
+                                            options.join ? "--join" : "--step", options.format),
+                                "--step is of CSV and JSON lines, --join and --no-join are of CSV and TensorBoard"));
   const std::string store_path = Store::resolve(global.dir);
   // No store is made for what will not be stored.
   if (options.format == "bundle" && !path_exists(join_path(store_path, kStoreFile)))

@@ -2,14 +2,19 @@
 // CSV (RFC 4180) with a line of names: the long form that `tracker export` writes (metric, step, time, value, and rank
 // and attempt, which are left out), or the wide one, a column a metric beside one of steps and perhaps one of times.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
 
 #include "base/bytes.h"
 #include "base/fs.h"
 #include "exchange/csv_value.h"
 #include "exchange/import_source.h"
+#include "exchange/row_columns.h"
 #include "exchange/run_import.h"
 
 #include <fcntl.h>
@@ -22,7 +27,6 @@ constexpr size_t kCsvBufferBytes = 1u << 20;
 constexpr size_t kCsvLineBytesMax = 16u << 20;
 constexpr size_t kCsvColumnsMax =
     65'536;  // a field takes some 32 bytes beside its text: a line of commas would take a GiB
-constexpr size_t kNone = static_cast<size_t>(-1);
 
 // Lines of fields. Memory: one line, at most some 64 MiB.
 class CsvReader {
@@ -120,54 +124,106 @@ class CsvReader {
   Status error_;
 };
 
-size_t column_of(const std::vector<std::string>& names, std::initializer_list<std::string_view> wanted) {
-  for (const std::string_view name : wanted)
-    for (size_t i = 0; i < names.size(); ++i)
-      if (names[i] == name) return i;
-  return kNone;
+// As pandas names them: no metric without a name, and no two with one.
+void name_columns(std::vector<std::string>* names) {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < names->size(); ++i) {
+    std::string& name = (*names)[i];
+    if (name.empty()) name = fmt::format("Unnamed: {}", i);
+    const std::string first = name;
+    for (size_t n = 1; !seen.insert(name).second; ++n) name = fmt::format("{}.{}", first, n);
+  }
 }
 
 class CsvImport {
  public:
-  CsvImport(std::vector<std::string> names, int64_t file_us) : names_(std::move(names)), file_us_(file_us) {
-    step_ = column_of(names_, {"step", "Step", "_step", "global_step", "iteration", "epoch"});
-    time_ = column_of(names_, {"time", "timestamp", "_timestamp", "Wall time", "wall_time"});
-    metric_ = column_of(names_, {"metric"});
-    value_ = column_of(names_, {"value"});
+  // `step`: the name of the column of steps; empty: one of those that programs use. `prefix` stands before each metric.
+  CsvImport(std::vector<std::string> names, std::string step, std::string prefix, int64_t file_us)
+      : wanted_step_(std::move(step)), prefix_(std::move(prefix)), file_us_(file_us) {
+    take_names(std::move(names));
   }
   void into(RunImport* run) { run_ = run; }
-  bool has_steps() const { return step_ != kNone; }
+  bool has_steps() const { return step_ != kNoColumn; }
   static bool is_blank(const std::vector<std::string>& fields) { return fields.size() == 1 && fields[0].empty(); }
-  bool has_times() const { return time_ != kNone; }
+  bool has_times() const { return time_ != kNoColumn; }
   // Of a line.
   std::optional<int64_t> time_of(const std::vector<std::string>& fields) const {
     return has_times() && fields.size() == names_.size() ? csv_time(fields[time_]) : std::nullopt;
   }
 
-  Status line(const std::vector<std::string>& fields, const std::vector<bool>& in_quotes) {
+  // A program that went on wrote its names again, perhaps with more of them: the column of steps holds its own name
+  // there, or another one does and what is in it is no step. True: they are the names from here on.
+  bool is_header(const std::vector<std::string>& fields) {
+    const auto named = std::find(fields.begin(), fields.end(), step_name_);
+    if (step_name_.empty() || named == fields.end()) return false;
+    if (step_ < fields.size() && fields[step_] != step_name_ && csv_step(fields[step_])) return false;
+    if (std::any_of(fields.begin(), fields.end(),
+                    [](const std::string& field) { return csv_number(field).has_value(); }))
+      return false;
+    take_names(fields);
+    return true;
+  }
+
+  Status line(const std::vector<std::string>& fields, const std::vector<bool>& in_quotes, uint64_t number) {
     const auto text_at = [&fields](size_t at) { return at < fields.size() ? std::string_view(fields[at]) : ""; };
-    if (is_blank(fields)) return {};
-    if (fields.size() != names_.size()) run_->leave_out("lines with more or fewer fields than names");
+    if (is_blank(fields) || is_header(fields)) return {};
+    if (fields.size() != names_.size()) skip("lines with more or fewer fields than names", number);
     if (fields.size() != names_.size()) return {};
     const auto step = csv_step(text_at(step_));
-    if (!step && !text_at(step_).empty()) run_->leave_out("steps that are no integers");
-    const auto time = time_ == kNone ? std::nullopt : csv_time(text_at(time_));
-    if (!time && time_ != kNone && !text_at(time_).empty()) run_->leave_out("times that cannot be read");
+    if (!step && !text_at(step_).empty()) skip("steps that are no integers", number);
+    const auto time = time_ == kNoColumn ? std::nullopt : csv_time(text_at(time_));
+    if (!time && time_ != kNoColumn && !text_at(time_).empty()) skip("times that cannot be read", number);
     const int64_t time_us = time.value_or(file_us_);
     pairs_.clear();
-    if (metric_ != kNone && value_ != kNone) {
+    if (metric_ != kNoColumn && value_ != kNoColumn) {
       // `tracker export` has texts in quotes that could be numbers, and steps never: not a program that quotes all.
-      const bool is_text = in_quotes[value_] && (step_ == kNone || !in_quotes[step_]);
-      TRACKER_RETURN_IF_ERROR(is_text ? text(fields[metric_], fields[value_], step, time_us)
-                                      : cell(fields[metric_], fields[value_], step, time_us, false));
+      const bool is_text = in_quotes[value_] && (step_ == kNoColumn || !in_quotes[step_]);
+      const std::string metric = prefix_ + fields[metric_];
+      TRACKER_RETURN_IF_ERROR(is_text ? text(metric, fields[value_], step, time_us)
+                                      : cell(metric, fields[value_], step, time_us, false));
     } else {
       for (size_t i = 0; i < fields.size(); ++i)
-        if (i != step_ && i != time_) TRACKER_RETURN_IF_ERROR(cell(names_[i], fields[i], step, time_us, true));
+        if (i != step_ && i != time_) TRACKER_RETURN_IF_ERROR(cell(metrics_[i], fields[i], step, time_us, true));
     }
     return pairs_.empty() ? Status() : run_->row(pairs_, step.value_or(0), step.has_value(), time_us);
   }
 
+  // A line for each kind of what was left out.
+  std::vector<std::string> problems(const std::string& path) const {
+    std::vector<std::string> out;
+    for (const auto& [kind, what] : skipped_)
+      out.push_back(fmt::format("{}: {} {} were left out, first in line {}; everything else was taken", path,
+                                what.count, kind, what.line));
+    return out;
+  }
+
  private:
+  struct Skipped {
+    uint64_t count = 0, line = 0;
+  };
+
+  void take_names(std::vector<std::string> names) {
+    if (names_.empty()) {
+      step_ = wanted_step_.empty() ? step_column(names) : column_named(names, wanted_step_);
+      step_name_ = step_ == kNoColumn ? "" : names[step_];
+    } else {
+      step_ = column_named(names, step_name_);
+    }
+    time_ = time_column(names);
+    metric_ = column_named(names, "metric");
+    value_ = column_named(names, "value");
+    names_ = std::move(names);
+    metrics_ = names_;
+    name_columns(&metrics_);
+    for (std::string& metric : metrics_) metric.insert(0, prefix_);
+  }
+
+  void skip(const char* kind, uint64_t line) {
+    run_->leave_out(kind);
+    Skipped& skipped = skipped_[kind];
+    if (skipped.count++ == 0) skipped.line = line;
+  }
+
   Status cell(const std::string& metric, const std::string& text, std::optional<int64_t> step, int64_t time_us,
               bool wide) {
     if (wide && text.empty()) return {};
@@ -183,70 +239,100 @@ class CsvImport {
   }
 
   RunImport* run_ = nullptr;
-  std::vector<std::string> names_;
+  std::string wanted_step_, prefix_, step_name_;
+  std::vector<std::string> names_, metrics_;  // as the file has them; as the run does
   int64_t file_us_;
-  size_t step_, time_, metric_, value_;
+  size_t step_ = kNoColumn, time_ = kNoColumn, metric_ = kNoColumn, value_ = kNoColumn;
+  std::map<std::string, Skipped> skipped_;
   std::vector<ValuePair> pairs_;
 };
 
 // When the run began: the least time of all lines, which may stand by metric, or the newest first. nullopt: none has
 // one. What is damaged ends the search; the import names it.
-Result<std::optional<int64_t>> least_time(const CsvImport& import, const std::string& path) {
+std::optional<int64_t> least_time(CsvImport import, const std::string& path) {
   std::optional<int64_t> out;
   auto fd = open_file(path, O_RDONLY);
-  if (!fd.ok()) return fd.status();
+  if (!fd.ok()) return out;
   CsvReader reader(std::move(*fd), path);
   std::vector<std::string> fields;
   auto more = reader.next(&fields);  // the names
   while (more.ok() && *more) {
     more = reader.next(&fields);
-    if (const auto time = more.ok() && *more ? import.time_of(fields) : std::nullopt)
-      out = std::min(out.value_or(*time), *time);
+    if (!more.ok() || !*more || import.is_header(fields)) continue;
+    if (const auto time = import.time_of(fields)) out = std::min(out.value_or(*time), *time);
   }
   return out;
 }
 
-std::string without_ending(const std::string& name) { return name.substr(0, name.size() - 4); }
+std::string without_ending(const std::string& name) {
+  return name.ends_with(".csv") ? name.substr(0, name.size() - 4) : name;
+}
 
-Status import_file(ImportStore* store, const ImportOptions& options, const std::string& path, int64_t file_us,
-                   const std::function<void(uint64_t)>& done) {
-  const auto problem = [store](const Status& status) {
-    store->report().add_problem(status.code(), status.to_string());
-  };
+struct OpenCsv {
+  std::unique_ptr<CsvReader> reader;
+  CsvImport import;
+  int64_t begin_us;
+};
+
+// Its names are read. An error is one of the file.
+Result<OpenCsv> open_csv(const ImportOptions& options, const std::string& path, const std::string& prefix) {
   auto fd = open_file(path, O_RDONLY);
-  if (!fd.ok()) return problem(fd.status()), Status();
-  CsvReader reader(std::move(*fd), path);
-  std::vector<std::string> fields;
-  auto more = reader.next(&fields);
-  if (more.ok() && !*more) more = Status(Code::kInvalid, path + " is empty");
-  if (!more.ok()) return problem(more.status()), Status();
-  if (fields[0].starts_with("\xef\xbb\xbf")) fields[0].erase(0, 3);
-  ImportIdentity identity;
-  identity.kind = "csv";
-  identity.key = identity.source = path;
-  const std::string folder = parent_path(path);
-  identity.project = !options.project.empty() ? options.project : last_name(folder);
-  const std::string name = name_below(options.source, path);
-  identity.label = name.ends_with(".csv") ? without_ending(name) : name;
-  CsvImport import(fields, file_us);
-  if (!import.has_steps())
-    return problem(Status(Code::kInvalid, fmt::format("{}: no column is called step", path),
-                          "nothing of it was stored; the first line must name the columns")),
-           Status();
-  const auto least = import.has_times() ? least_time(import, path) : Result<std::optional<int64_t>>(std::nullopt);
-  if (!least.ok()) return problem(least.status()), Status();
-  const int64_t begin_us = least->value_or(file_us);
+  if (!fd.ok()) return fd.status();
+  auto reader = std::make_unique<CsvReader>(std::move(*fd), path);
+  std::vector<std::string> names;
+  auto more = reader->next(&names);
+  if (!more.ok()) return more.status();
+  if (!*more) return Status(Code::kInvalid, path + " is empty");
+  if (names[0].starts_with("\xef\xbb\xbf")) names[0].erase(0, 3);
+  const int64_t file_us = modified_us(path);
+  CsvImport import(names, options.step_column, prefix, file_us);
+  if (!import.has_steps()) {
+    names.resize(std::min<size_t>(names.size(), 10));
+    return Status(
+        Code::kInvalid,
+        fmt::format("{}: no column is called {}", path, options.step_column.empty() ? "step" : options.step_column),
+        fmt::format("nothing of it was stored; --step COLUMN says which counts the steps: {}", fmt::join(names, ", ")));
+  }
+  const auto least = import.has_times() ? least_time(import, path) : std::nullopt;
+  return OpenCsv{std::move(reader), std::move(import), least.value_or(file_us)};
+}
+
+// Files that become one run, of which `identity` says who it is.
+Status import_files(ImportStore* store, const ImportOptions& options, ImportIdentity identity,
+                    const std::vector<std::string>& paths, const std::function<void(uint64_t)>& done) {
+  ImportReport& report = store->report();
+  const auto open = [&](const std::string& path) {
+    return open_csv(options, path, paths.size() > 1 ? without_ending(last_name(path)) + "/" : "");
+  };
+  std::vector<std::string> taken;
+  int64_t begin_us = INT64_MAX;
+  for (const std::string& path : paths) {
+    const auto file = open(path);
+    if (!file.ok()) {
+      report.add_problem(file.status().code(), file.status().to_string());
+      continue;
+    }
+    taken.push_back(path);
+    begin_us = std::min(begin_us, file->begin_us);
+  }
+  if (taken.empty()) return {};
   identity.created_us = begin_us != 0 ? begin_us : 1;  // 0: not known
   auto run = RunImport::begin(store, identity);
   if (!run.ok()) return run.status();
-  import.into(run->get());
   constexpr uint64_t kLinesAStep = 4096;
-  for (;;) {
-    more = reader.next(&fields);
-    if (!more.ok()) problem(more.status());
-    if (!more.ok() || !*more) break;
-    TRACKER_RETURN_IF_ERROR(import.line(fields, reader.in_quotes()));
-    if (reader.line() % kLinesAStep == 0) done(reader.bytes());
+  for (const std::string& path : taken) {
+    auto file = open(path);
+    if (!file.ok()) return file.status();
+    file->import.into(run->get());
+    std::vector<std::string> fields;
+    for (;;) {
+      const auto more = file->reader->next(&fields);
+      if (!more.ok()) report.add_problem(more.status().code(), more.status().to_string());
+      if (!more.ok() || !*more) break;
+      TRACKER_RETURN_IF_ERROR(file->import.line(fields, file->reader->in_quotes(), file->reader->line()));
+      if (file->reader->line() % kLinesAStep == 0) done(file->reader->bytes());
+    }
+    for (std::string& line : file->import.problems(path)) report.add_problem(Code::kCorrupt, std::move(line));
   }
   return (*run)->finish(RunState::kFinished);
 }
@@ -259,12 +345,21 @@ Status import_csv(ImportStore* store, const ImportOptions& options, const Source
   if (paths.empty() && !is_directory(options.source)) paths.push_back(options.source);
   const uint64_t total = bytes_of(paths);
   uint64_t before = 0;
-  for (const std::string& path : paths) {
-    const auto done = [&](uint64_t bytes) {
-      if (progress) progress(std::min(before + bytes, total), total);
-    };
-    TRACKER_RETURN_IF_ERROR(import_file(store, options, path, modified_us(path), done));
-    before += bytes_of({path});
+  const auto done = [&](uint64_t bytes) {
+    if (progress) progress(std::min(before + bytes, total), total);
+  };
+  std::map<std::string, std::vector<std::string>> runs;  // by what the run is called after
+  for (const std::string& path : paths) runs[options.join.value_or(false) ? parent_path(path) : path].push_back(path);
+  for (const auto& [source, files_of_run] : runs) {
+    ImportIdentity identity;
+    identity.kind = "csv";
+    identity.key = identity.source = source;
+    const std::string folder = parent_path(files_of_run.front());
+    identity.project = !options.project.empty() ? options.project : last_name(folder);
+    const bool is_source = source == options.source;
+    identity.label = without_ending(is_source ? last_name(source) : name_below(options.source, source));
+    TRACKER_RETURN_IF_ERROR(import_files(store, options, identity, files_of_run, done));
+    before += bytes_of(files_of_run);
   }
   return {};
 }

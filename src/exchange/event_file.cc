@@ -146,6 +146,8 @@ void read_metadata(std::string_view message, EventValue* out) {
   }
 }
 
+constexpr uint64_t kDataClassScalar = 1, kDataClassTensor = 2;
+
 std::string metadata_of(std::string_view plugin, uint64_t data_class) {
   std::string name, out;
   wire_bytes(1, plugin, &name);
@@ -154,9 +156,11 @@ std::string metadata_of(std::string_view plugin, uint64_t data_class) {
   return out;
 }
 
-void append_event(std::string_view value, int64_t step, double wall_time, std::string* out) {
+// `more`: a second value of the event, or empty.
+void append_event(std::string_view value, std::string_view more, int64_t step, double wall_time, std::string* out) {
   std::string summary, event;
   wire_bytes(1, value, &summary);
+  if (!more.empty()) wire_bytes(1, more, &summary);
   wire_fixed64(1, std::bit_cast<uint64_t>(wall_time), &event);
   if (step != 0) wire_varint(2, static_cast<uint64_t>(step), &event);
   wire_bytes(5, summary, &event);
@@ -278,27 +282,55 @@ bool read_event_value(std::string_view message, EventValue* out) {
   return reader.ok();
 }
 
-void append_scalar_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
-                         std::string* out) {
+float nearest_float(ValueType type, uint64_t bits) {
+  const double value = to_double(type, bits);
+  constexpr double kMax = std::numeric_limits<float>::max();
+  if (std::isfinite(value) && std::fabs(value) > kMax)
+    return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(std::copysign(1.0, value)));
+  return static_cast<float>(value);
+}
+
+namespace {
+
+std::string simple_value(std::string_view tag, uint64_t float32_bits) {
   std::string value;
   wire_bytes(1, tag, &value);
-  if (type == ValueType::kFloat32) {
-    wire_fixed32(2, static_cast<uint32_t>(bits), &value);
-    append_event(value, step, wall_time, out);
-    return;
-  }
+  wire_fixed32(2, static_cast<uint32_t>(float32_bits), &value);
+  return value;
+}
+
+std::string tensor_value(std::string_view tag, ValueType type, uint64_t bits, std::string_view metadata) {
   const uint64_t dtype = type == ValueType::kFloat64    ? kDtDouble
                          : type == ValueType::kInt64    ? kDtInt64
                          : type == ValueType::kFloat16  ? kDtHalf
                          : type == ValueType::kBFloat16 ? kDtBfloat16
                                                         : kDtBool;
-  std::string tensor;
+  std::string value, tensor;
+  wire_bytes(1, tag, &value);
   wire_varint(1, dtype, &tensor);
   wire_bytes(2, "", &tensor);
   wire_bytes(4, std::string_view(reinterpret_cast<const char*>(&bits), value_width(type)), &tensor);
   wire_bytes(8, tensor, &value);
-  wire_bytes(9, metadata_of("scalars", 1), &value);
-  append_event(value, step, wall_time, out);
+  wire_bytes(9, metadata, &value);
+  return value;
+}
+
+}  // namespace
+
+void append_scalar_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
+                         std::string* out) {
+  const std::string value = type == ValueType::kFloat32
+                                ? simple_value(tag, bits)
+                                : tensor_value(tag, type, bits, metadata_of("scalars", kDataClassScalar));
+  append_event(value, "", step, wall_time, out);
+}
+
+std::string exact_tag(std::string_view tag) { return std::string(tag) + "/exact"; }
+
+void append_exact_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
+                        std::string* out) {
+  const std::string exact = tensor_value(exact_tag(tag), type, bits, metadata_of(kExactPlugin, kDataClassTensor));
+  append_event(simple_value(tag, bits_of(nearest_float(type, bits))), exact, step, wall_time, out);
 }
 
 void append_text_event(std::string_view tag, std::string_view text, int64_t step, double wall_time, std::string* out) {
@@ -308,8 +340,8 @@ void append_text_event(std::string_view tag, std::string_view text, int64_t step
   wire_bytes(2, "", &tensor);
   wire_bytes(8, text, &tensor);
   wire_bytes(8, tensor, &value);
-  wire_bytes(9, metadata_of("text", 2), &value);
-  append_event(value, step, wall_time, out);
+  wire_bytes(9, metadata_of("text", kDataClassTensor), &value);
+  append_event(value, "", step, wall_time, out);
 }
 
 }  // namespace tracker::internal

@@ -58,9 +58,18 @@ struct EventValue {
 // False: the bytes are no summary value.
 bool read_event_value(std::string_view message, EventValue* out);
 
-// An event with one scalar: as simple_value for float32, else as a tensor of one element, which TensorBoard shows too.
+// An event with one scalar: as simple_value for float32, else as a tensor of one element, which TensorBoard shows too,
+// and EventAccumulator.Scalars() does not find.
 void append_scalar_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
                          std::string* out);
+// As a simple_value holds it; beyond its range an infinity.
+float nearest_float(ValueType type, uint64_t bits);
+// An event with one scalar twice: as the simple_value next to it, and exactly, as a tensor that no page of TensorBoard
+// shows and an import takes instead: its tag is exact_tag() of the first, its plugin kExactPlugin.
+constexpr std::string_view kExactPlugin = "tracker_exact";
+std::string exact_tag(std::string_view tag);
+void append_exact_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
+                        std::string* out);
 void append_text_event(std::string_view tag, std::string_view text, int64_t step, double wall_time, std::string* out);
 
 }  // namespace tracker::internal

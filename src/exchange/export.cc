@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
+#include "query/merge.h"
 #include "query/visit.h"
 #include "storage/store/close_names.h"
 
@@ -21,16 +23,53 @@ Status check_options(const ExportOptions& options) {
   return Status();
 }
 
-Status write_numbers(const std::string& name, const History& history, ExportFormat format, ExportOutput* out) {
+using Types = std::map<std::string, ValueType>;  // by metric: the first that it was logged in
+
+Types types_of(const RunView& run) {
+  Types out;
+  for (const MetricInfo& metric : run.stored_metrics())
+    if (!metric.types.empty()) out[metric.name] = metric.types.front();
+  return out;
+}
+
+// The first of the lines of a whole run.
+std::string run_line(const RunView& run, const Types& types) {
+  const RunIdentity& who = run.identity();
+  Value attributes = Value::map(), type_names = Value::map(), definitions = Value::map();
+  for (const std::string_view key : {std::string_view("name"), std::string_view("notes"), std::string_view("tags"),
+                                     std::string_view("group"), std::string_view("job_type"), kDuplicatePolicyKey})
+    if (Value value = run.attribute(std::string(key)); !value.is_null()) attributes.set(key, std::move(value));
+  for (const auto& [name, type] : types) type_names.set(name, value_type_name(type));
+  for (const WriterSnapshot& writer : run.writers())
+    for (const Attribute& said : writer.attributes)
+      if (said.type == EventType::kMetric) definitions.set(said.key, said.value);
+  return to_json(Value::Map{{"run", Value::Map{{"project", who.project},
+                                               {"id", who.id},
+                                               {"uid", who.uid.hex()},
+                                               {"state", run_state_name(run.state())},
+                                               {"created_us", run.created_us()},
+                                               {"ended_us", run.ended_us()},
+                                               {"attributes", std::move(attributes)},
+                                               {"config", run.config()},
+                                               {"summary", merge_summary(run.writers(), {})},
+                                               {"metrics", std::move(definitions)},
+                                               {"types", std::move(type_names)}}}}) +
+         "\n";
+}
+
+Status write_numbers(const std::string& name, const History& history, ExportFormat format,
+                     std::optional<ValueType> declared, ExportOutput* out) {
   const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
   for (size_t i = 0; i < history.size(); ++i) {
     const RowSource& source = history.row_source(i);
     const std::string value = format == ExportFormat::kCsv ? number_text(history.row_type(i), history.row_bits(i))
                                                            : json_number(history.row_type(i), history.row_bits(i));
-    append_row(
-        format,
-        {name_text, history.row_has_step(i), history.steps[i], history.times_us[i], source.rank, source.attempt, value},
-        &out->buffer());
+    const std::string more =
+        format == ExportFormat::kCsv ? "" : json_more(history.row_type(i), history.row_bits(i), declared);
+    append_row(format,
+               {name_text, history.row_has_step(i), history.steps[i], history.times_us[i], source.rank, source.attempt,
+                value, more},
+               &out->buffer());
     TRACKER_RETURN_IF_ERROR(out->row_done());
   }
   return Status();
@@ -40,7 +79,9 @@ Status write_texts(const std::string& name, const std::vector<TextRow>& rows, Ex
   const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
   for (const TextRow& row : rows) {
     const std::string value = format == ExportFormat::kCsv ? csv_text(row.text) : json_text(row.text);
-    append_row(format, {name_text, row.has_step, row.step, row.time_us, row.rank, row.attempt, value}, &out->buffer());
+    append_row(format,
+               {name_text, row.has_step, row.step, row.time_us, row.rank, row.attempt, value, json_text_more(row.text)},
+               &out->buffer());
     TRACKER_RETURN_IF_ERROR(out->row_done());
   }
   return Status();
@@ -48,15 +89,20 @@ Status write_texts(const std::string& name, const std::vector<TextRow>& rows, Ex
 
 Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& options, ExportOutput* out) {
   if (options.format == ExportFormat::kCsv) out->buffer().append(kCsvLongHeader);
+  const bool has_run = options.format == ExportFormat::kJsonl && options.run_line;
+  const Types types = has_run ? types_of(*run) : Types();
+  if (has_run) out->buffer().append(run_line(*run, types));
   std::vector<std::string> numbers;
   for (const std::string& name : plan.names)
     if (plan.number_metrics.contains(name)) numbers.push_back(name);
-  TRACKER_RETURN_IF_ERROR(visit_histories(run, numbers, options.all, options.group_points_max,
-                                          [&](const std::string& name, const History& history) {
-                                            const Status status = write_numbers(name, history, options.format, out);
-                                            out->metric_done(plan.points.at(name));
-                                            return status;
-                                          }));
+  TRACKER_RETURN_IF_ERROR(visit_histories(
+      run, numbers, options.all, options.group_points_max, [&](const std::string& name, const History& history) {
+        const auto type = types.find(name);
+        const Status status = write_numbers(name, history, options.format,
+                                            type == types.end() ? std::nullopt : std::optional(type->second), out);
+        out->metric_done(plan.points.at(name));
+        return status;
+      }));
   for (const std::string& name : plan.names) {
     const auto texts = plan.texts.find(name);
     if (texts != plan.texts.end()) TRACKER_RETURN_IF_ERROR(write_texts(name, texts->second, options.format, out));

@@ -26,6 +26,8 @@ struct ExportOptions {
   ExportFormat format = ExportFormat::kCsv;
   std::vector<std::string> metrics = {};  // of numbers or texts, in this order, numbers first; empty: all, by name
   bool all = false;                       // every row instead of the resolved view
+  bool run_line = false;                  // of JSON lines: the run comes first, so that an import finds all of it
+  bool float64 = false;                   // of TensorBoard: the exact values too, beside the float32
   bool wide = false;                      // one row a step and a column a metric; CSV and the resolved view only
   uint64_t group_points_max = kVisitPointsMax;
   ExportProgress progress = {};  // called with each piece of the output

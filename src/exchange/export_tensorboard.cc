@@ -22,11 +22,11 @@ Status write_run(RunView* run, const ExportPlan& plan, const ExportOptions& opti
   std::vector<std::string> numbers;
   for (const std::string& name : plan.names)
     if (plan.number_metrics.contains(name)) numbers.push_back(name);
-  const auto write_numbers = [out, &plan](const std::string& name, const History& history) {
+  const auto write_numbers = [&](const std::string& name, const History& history) {
     for (size_t i = 0; i < history.size(); ++i) {
       append_number_event(name, history.row_type(i), history.row_bits(i),
                           history.row_has_step(i) ? history.steps[i] : 0, event_seconds(history.times_us[i]),
-                          &out->buffer());
+                          &out->buffer(), options.float64);
       TRACKER_RETURN_IF_ERROR(out->row_done());
     }
     out->metric_done(plan.points.at(name));

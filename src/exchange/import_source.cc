@@ -17,6 +17,7 @@ namespace {
 void take_file(const std::string& path, const std::string& name, SourceFiles* out) {
   if (name.find("tfevents") != std::string::npos) out->event_files.push_back(path);
   else if (name.ends_with(".csv")) out->csv_files.push_back(path);
+  else if (name.ends_with(".jsonl")) out->jsonl_files.push_back(path);
   else if (name.ends_with(".wandb")) out->wandb_files.push_back(path);
   else if (name == "mlflow.db" || name == "mlruns.db") out->mlflow = true;
   else if (name == "meta.yaml" && path.find("/mlruns/") != std::string::npos) out->mlflow = true;
@@ -56,13 +57,13 @@ class Walk {
 }  // namespace
 
 const std::vector<std::string>& import_formats() {
-  static const std::vector<std::string> formats{"tensorboard", "csv",    "bundle",  "run",
+  static const std::vector<std::string> formats{"tensorboard", "csv",    "jsonl",   "bundle",  "run",
                                                 "wandb",       "mlflow", "trackio", "swanlab"};
   return formats;
 }
 
 bool is_python_format(std::string_view format) {
-  return format != "tensorboard" && format != "csv" && format != "bundle";
+  return format != "tensorboard" && format != "csv" && format != "jsonl" && format != "bundle";
 }
 
 Result<SourceFiles> look_for_files(const std::string& source) {
@@ -86,13 +87,16 @@ Result<std::string> detect_format(const std::string& source, const SourceFiles& 
   if (files.mlflow) found.emplace_back("mlflow");
   if (files.trackio) found.emplace_back("trackio");
   if (files.swanlab) found.emplace_back("swanlab");
-  if (found.empty() && !files.csv_files.empty()) found.emplace_back("csv");
+  if (found.empty()) {  // other formats have such files, too
+    if (!files.csv_files.empty()) found.emplace_back("csv");
+    if (!files.jsonl_files.empty()) found.emplace_back("jsonl");
+  }
   if (found.size() == 1) return found.front();
   if (found.empty())
     return Status(
         Code::kInvalid,
         fmt::format(
-            "{} holds no file of a known format (run.json, *tfevents*, *.csv, *.wandb, *.swanlab, mlruns, mlflow.db)",
+            "{} holds no file of a known format (run.json, *tfevents*, *.csv, *.jsonl, *.wandb, *.swanlab, mlruns, mlflow.db)",
             source),
         fmt::format("--format says what it is: {}", fmt::join(import_formats(), ", ")));
   return Status(Code::kInvalid, fmt::format("{} holds files of several formats: {}", source, fmt::join(found, ", ")),

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,11 +24,15 @@ using StoreMedia =
     std::function<Result<Value>(const std::string& run_dir, std::string_view bytes, std::string_view extension)>;
 
 struct ImportOptions {
-  std::string source;           // file or folder
-  std::string format;           // empty: found out
-  std::string project;          // empty: after the source
-  StoreMedia store_media = {};  // none: media that need a file are left out
-  bool no_artifacts = false;    // of MLflow: models and other files that are no media are counted, not stored
+  std::string source;            // file or folder
+  std::string format;            // empty: found out
+  std::string project;           // empty: after the source
+  StoreMedia store_media = {};   // none: media that need a file are left out
+  bool no_artifacts = false;     // of MLflow: models and other files that are no media are counted, not stored
+  std::string step_column = {};  // of CSV and JSON lines: its name; empty: found out
+  // Of TensorBoard and CSV: what lies in sub-folders, or files, of one folder is one run; not given: what add_hparams()
+  // and add_scalars() wrote in sub-folders goes into the run of the folder above.
+  std::optional<bool> join = {};
 };
 
 // Bytes of the source, or of what goes into a bundle, that are done, and all of them.
@@ -35,7 +40,7 @@ using ImportProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // The files of a source that one of the formats knows, sorted.
 struct SourceFiles {
-  std::vector<std::string> event_files, csv_files, wandb_files;
+  std::vector<std::string> event_files, csv_files, jsonl_files, wandb_files;
   bool mlflow = false, trackio = false, swanlab = false;
   std::string cut;  // a line about the first that was not looked at, of more than kImportFilesMax or deeper; else empty
 };
@@ -53,9 +58,15 @@ Result<std::string> detect_format(const std::string& source, const SourceFiles& 
 // report.
 Status import_tensorboard(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
                           const ImportProgress& progress);
-// Each file is a run: the long form that `tracker export` writes, or one with a column a metric and a column of steps.
+// Each file is a run (a folder with ImportOptions.join): the long form that `tracker export` writes, or one with a
+// column a metric and a column of steps.
 Status import_csv(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
                   const ImportProgress& progress);
+
+// Each file is a run: what `tracker export --format jsonl` writes, exactly where it holds a whole run, or an object a
+// step.
+Status import_jsonl(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+                    const ImportProgress& progress);
 
 // What the paths below are called in messages and labels: relative to the source, or its last name.
 std::string name_below(const std::string& source, const std::string& path);

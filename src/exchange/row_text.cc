@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "exchange/csv_value.h"
 #include "model/value.h"
@@ -32,6 +33,7 @@ void append_jsonl(const ExportRow& row, std::string* out) {
   append_seconds(row.time_us, out);
   out->append(",\"value\":");
   out->append(row.value_text);
+  out->append(row.more);
   fmt::format_to(std::back_inserter(*out), ",\"rank\":{},\"attempt\":{}}}\n", row.rank, row.attempt);
 }
 
@@ -63,6 +65,23 @@ std::string json_number(ValueType type, uint64_t bits) {
   if (std::isnan(value)) return "\"NaN\"";
   if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
   return number_text(type, bits);
+}
+
+std::string json_more(ValueType type, uint64_t bits, std::optional<ValueType> declared) {
+  std::string out;
+  if (declared && *declared != type) out = fmt::format(",\"type\":\"{}\"", value_type_name(type));
+  const bool is_float = type == ValueType::kFloat64 || type == ValueType::kFloat32;
+  const uint64_t nan = type == ValueType::kFloat64 ? bits_of(std::numeric_limits<double>::quiet_NaN())
+                                                   : bits_of(std::numeric_limits<float>::quiet_NaN());
+  const bool is_half = type == ValueType::kFloat16 || type == ValueType::kBFloat16;
+  if (is_half || (is_float && std::isnan(to_double(type, bits)) && bits != nan))
+    out += fmt::format(",\"bits\":\"{:#x}\"", bits);
+  return out;
+}
+
+std::string_view json_text_more(std::string_view text) {
+  const bool is_special = text == "NaN" || text == "Infinity" || text == "-Infinity";
+  return is_special ? ",\"type\":\"text\"" : "";
 }
 
 void append_seconds(int64_t time_us, std::string* out) {

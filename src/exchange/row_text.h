@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,7 @@ struct ExportRow {
   int64_t time_us = 0;
   int64_t rank = 0, attempt = 1;
   std::string_view value_text;  // likewise
+  std::string_view more = {};   // further members of a JSON line, each with a comma before it
 };
 
 // RFC 4180: quoted when it holds a comma, a quote, a line end, or a blank at either end; quotes are doubled.
@@ -29,6 +31,10 @@ std::string csv_text(std::string_view text);
 std::string json_text(std::string_view text);
 // A number for JSON: NaN and infinities as "NaN", "Infinity", "-Infinity", since JSON has none.
 std::string json_number(ValueType type, uint64_t bits);
+// What the text of a number leaves out: its type where it is not `declared`, the bits of a NaN that is not the usual
+// one and of floats of 16 bits. Of a text: that it is one, where it could be a number.
+std::string json_more(ValueType type, uint64_t bits, std::optional<ValueType> declared);
+std::string_view json_text_more(std::string_view text);
 // Seconds since 1970 with all microseconds: "1700000000.000001".
 void append_seconds(int64_t time_us, std::string* out);
 

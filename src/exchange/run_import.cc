@@ -92,7 +92,7 @@ struct RunImport::Known {
   std::optional<std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, uint64_t>> media;  // read when asked for
   std::set<std::tuple<std::string, int64_t, std::string>> media_contents;                       // with `media`
   Value config, summary;
-  std::map<std::string, Value> attributes;
+  std::map<std::string, Value> attributes, definitions;
   std::map<std::string, uint64_t> marks;  // by key
   std::unique_ptr<RunView> view;          // as it was before this import
 
@@ -128,9 +128,13 @@ Result<std::unique_ptr<RunImport>> RunImport::begin(ImportStore* store, const Im
   return out;
 }
 
+Id128 RunImport::uid_of(std::string_view kind, std::string_view key) {
+  return Id128::hash_of(fmt::format("tracker import\n{}\n{}", kind, key));
+}
+
 Status RunImport::prepare() {
   RunIdentity& run = out_.run;
-  run.uid = Id128::hash_of("tracker import\n" + identity_.kind + "\n" + identity_.key);
+  run.uid = uid_of(identity_.kind, identity_.key);
   out_.source = identity_.source;
   if (const RunFolder* found = store_->find(run.uid)) {
     run = found->identity;
@@ -181,6 +185,7 @@ Status RunImport::load_known(const RunFolder& folder) {
                                       attribute.value.text_or("name", ""));
       }
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
+      if (attribute.type == EventType::kMetric) known_->definitions[attribute.key] = attribute.value;
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
       if (!is_mark(attribute)) continue;
@@ -385,8 +390,9 @@ Status RunImport::store_setting(EventType type, std::string_view key, const Valu
     const Value* there = nullptr;
     if (type == EventType::kConfig) there = known_->config.find_path(key);
     if (type == EventType::kSummary) there = known_->summary.find(key);
-    if (const auto found = known_->attributes.find(std::string(key));
-        type == EventType::kAttribute && found != known_->attributes.end())
+    const auto& others = type == EventType::kMetric ? known_->definitions : known_->attributes;
+    if (const auto found = others.find(std::string(key));
+        (type == EventType::kAttribute || type == EventType::kMetric) && found != others.end())
       there = &found->second;
     if (there != nullptr && *there == value) return {};
   }

@@ -35,6 +35,8 @@ constexpr size_t kImportRestartsMax = 1'000;    // each is a database; what come
 class RunImport {
  public:
   static Result<std::unique_ptr<RunImport>> begin(ImportStore* store, const ImportIdentity& identity);
+  // Of the run that begin() makes or finds.
+  static Id128 uid_of(std::string_view kind, std::string_view key);
   ~RunImport();
   RunImport(const RunImport&) = delete;
   RunImport& operator=(const RunImport&) = delete;
@@ -62,8 +64,9 @@ class RunImport {
   bool made_artifact(const std::string& name) const;  // in the run's project, as an earlier import said
   // The run's, made here where the run is new.
   Result<std::string> folder();
-  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted. Config is
-  // held until finish(): of "a" and "a/b", which no config has side by side, the first one becomes "a/value".
+  // A value of config or summary, an attribute (name, notes, tags, group, job_type) or the definition of a metric.
+  // Secrets are redacted. Config is held until finish(): of "a" and "a/b", which no config has side by side, the first
+  // one becomes "a/value".
   Status set(EventType type, std::string_view key, Value value);
   // For a source in parts that grow one by one (files): how far a part was taken by earlier imports, 0 where it was
   // not. A run that was imported without marks has none: then rows are counted, as without parts.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "exchange/tensorboard_events.h"
 
-#include <bit>
-
 #include "exchange/event_file.h"
 #include "exchange/wire.h"
 
@@ -37,18 +35,11 @@ void append_event_header(double wall_time, std::string* out) {
 }
 
 void append_number_event(const std::string& name, ValueType type, uint64_t bits, int64_t step, double wall_time,
-                         std::string* out) {
-  if (type == ValueType::kFloat64 || type == ValueType::kFloat32) {
-    append_scalar_event(name, type, bits, step, wall_time, out);
-  } else if (type != ValueType::kInt64) {
-    const auto same = static_cast<float>(to_double(type, bits));
-    append_scalar_event(name, ValueType::kFloat32, bits_of(same), step, wall_time, out);
-  } else {
-    const auto whole = std::bit_cast<int64_t>(bits);
-    const auto number = static_cast<double>(whole);
-    const bool exact = number < 0x1p63 && static_cast<int64_t>(number) == whole;
-    append_scalar_event(name, exact ? ValueType::kFloat64 : type, exact ? bits_of(number) : bits, step, wall_time, out);
-  }
+                         std::string* out, bool exact) {
+  if (exact && type != ValueType::kFloat32) append_exact_event(name, type, bits, step, wall_time, out);
+  else
+    append_scalar_event(name, ValueType::kFloat32,
+                        type == ValueType::kFloat32 ? bits : bits_of(nearest_float(type, bits)), step, wall_time, out);
 }
 
 void append_config_event(const Value& config, double wall_time, std::string* out) {

@@ -17,9 +17,10 @@ inline double event_seconds(int64_t time_us) { return static_cast<double>(time_u
 
 // What a file begins with: the version of the format.
 void append_event_header(double wall_time, std::string* out);
-// One value. Narrower floats and bool as the float32 they equal, int64 as a double where that is exact.
+// One value, as the float32 next to it: what every reader of such files finds. `exact`: as itself beside it, if
+// it is no float32.
 void append_number_event(const std::string& name, ValueType type, uint64_t bits, int64_t step, double wall_time,
-                         std::string* out);
+                         std::string* out, bool exact = false);
 // config as hyperparameters; nothing for an empty one.
 void append_config_event(const Value& config, double wall_time, std::string* out);
 // A process goes on with the run at `step`: TensorBoard forgets what it has read of this step and of later ones. The

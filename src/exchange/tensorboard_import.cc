@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
-// TensorBoard logs: each folder with event files is a run, its files one after the other by name, which begins with the
-// time they were made at. Scalars, texts, media and hyperparameters are carried over; the rest is counted. A
-// process that went on at an earlier step is a further attempt.
+// TensorBoard logs: each folder with event files is a run (event_folders.h: but those of one writer are one), its files
+// one after the other by name, which begins with the time they were made at. Scalars, texts, media and hyperparameters
+// are carried over; the rest is counted. A process that went on at an earlier step is a further attempt.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/fs.h"
 #include "exchange/event_file.h"
+#include "exchange/event_folders.h"
 #include "exchange/event_media.h"
 #include "exchange/import_source.h"
 #include "exchange/run_import.h"
@@ -70,8 +71,8 @@ struct Tag {
 
 class EventImport {
  public:
-  EventImport(ImportStore* store, const StoreMedia& store_media, RunImport* run)
-      : store_(store), store_media_(store_media), run_(run), time_us_(run->so_far().run.created_us) {}
+  EventImport(ImportStore* store, const StoreMedia& store_media, RunImport* run, const EventFolder& folder)
+      : store_(store), store_media_(store_media), run_(run), folder_(folder), time_us_(run->so_far().run.created_us) {}
 
   void begin_file() { ++files_; }
 
@@ -106,15 +107,25 @@ class EventImport {
     if (is_time(wall_time)) time_us_ = time_us_of(wall_time);
     else if (has_summary) run_->leave_out("times that cannot be read");
     const int64_t time_us = time_us_;
-    if (has_start) TRACKER_RETURN_IF_ERROR(session_start(step, time_us));
+    if (has_start && !folder_.is_below) TRACKER_RETURN_IF_ERROR(session_start(step, time_us));
     if (!has_summary) return {};
     WireReader values(summary);
+    std::optional<EventValue> before;
     while (values.next(&field)) {
       if (!field.is(1, WireType::kBytes)) continue;
       EventValue value;
-      if (!read_event_value(field.bytes, &value)) run_->leave_out("values that cannot be read");
-      else TRACKER_RETURN_IF_ERROR(take(value, step, time_us));
+      if (!read_event_value(field.bytes, &value)) {
+        run_->leave_out("values that cannot be read");
+      } else if (before && before->has_number && value.has_number && value.plugin == kExactPlugin &&
+                 value.tag == exact_tag(before->tag)) {
+        before->type = value.type;  // of an export: what the float32 before it stands for
+        before->bits = value.bits;
+      } else {
+        if (before) TRACKER_RETURN_IF_ERROR(take(*before, step, time_us));
+        before = value;
+      }
     }
+    if (before) TRACKER_RETURN_IF_ERROR(take(*before, step, time_us));
     if (!values.ok()) run_->leave_out("values that cannot be read");  // one says that it goes on behind the record
     return {};
   }
@@ -156,8 +167,17 @@ class EventImport {
   }
 
   Status take(const EventValue& value, int64_t step, int64_t time_us) {
-    if (value.tag == "_hparams_/session_start_info") return hparams(value.plugin_content);
+    if (value.tag == kSessionStartTag) return hparams(value.plugin_content);
     if (value.tag == "_hparams_/session_end_info") return session_end(value.plugin_content);
+    if (value.tag == kExperimentTag) return {};  // which names other runs have, too
+    if (folder_.only_name.empty() && folder_.prefix.empty()) return take_named(value, step, time_us);
+    const std::string name = folder_.only_name.empty() ? folder_.prefix + std::string(value.tag) : folder_.only_name;
+    EventValue named = value;
+    named.tag = name;
+    return take_named(named, step, time_us);
+  }
+
+  Status take_named(const EventValue& value, int64_t step, int64_t time_us) {
     Tag& tag = tag_of(value);
     if ((value.has_number || value.has_text) && is_carried(value, tag)) {
       max_step_ = std::max(max_step_, step);
@@ -242,6 +262,7 @@ class EventImport {
   ImportStore* store_;
   const StoreMedia& store_media_;
   RunImport* run_;
+  const EventFolder& folder_;
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
   int64_t ended_us_ = 0;
@@ -284,20 +305,28 @@ class TensorBoardImport {
   TensorBoardImport(ImportStore* store, const ImportOptions& options, const ImportProgress& progress, uint64_t total)
       : store_(store), options_(options), progress_(progress), total_(total) {}
 
-  Status folder(const std::string& path, const std::vector<std::string>& files) {
+  // A run, of its own folder and of those below that go into it.
+  Status run(const std::string& path, const std::vector<EventFolder>& folders) {
     const bool is_root = path == options_.source || !is_directory(options_.source);
+    const std::string& first = folders.front().files.front();
     ImportIdentity identity;
-    identity.kind = "tensorboard";
+    identity.kind = kTensorBoardKind;
     identity.key = identity.source = path;
     identity.project = !options_.project.empty() ? options_.project : root_name();
     identity.label = is_root ? root_name() : name_below(options_.source, path);
-    identity.host = host_of(files.front());
-    identity.created_us = first_time_us(files.front());
+    identity.host = host_of(first);
+    identity.created_us = first_time_us(first);
     auto run = RunImport::begin(store_, identity);
     if (!run.ok()) return run.status();
-    EventImport import(store_, options_.store_media, run->get());
-    for (const std::string& file : files) TRACKER_RETURN_IF_ERROR(one_file(file, run->get(), &import));
-    return (*run)->finish(import.state(), import.state() == RunState::kFailed ? 1 : 0, import.ended_us());
+    RunState state = RunState::kFinished;
+    int64_t ended_us = 0;
+    for (const EventFolder& folder : folders) {
+      EventImport import(store_, options_.store_media, run->get(), folder);
+      for (const std::string& file : folder.files) TRACKER_RETURN_IF_ERROR(one_file(path, file, run->get(), &import));
+      if (import.state() == RunState::kFailed) state = import.state();
+      ended_us = std::max(ended_us, import.ended_us());
+    }
+    return (*run)->finish(state, state == RunState::kFailed ? 1 : 0, ended_us);
   }
 
  private:
@@ -306,14 +335,14 @@ class TensorBoardImport {
     return last_name(folder);
   }
 
-  Status one_file(const std::string& path, RunImport* run, EventImport* import) {
+  Status one_file(const std::string& run_folder, const std::string& path, RunImport* run, EventImport* import) {
     auto file = EventFile::open(path);
     if (!file.ok()) {
       store_->report().add_problem(file.status().code(), file.status().to_string());
       return {};
     }
     // Bytes, up to a record's end: files grow in any order, and one that ends within a record has more of it next time.
-    const std::string part = last_name(path);
+    const std::string part = name_below(run_folder, path);
     const uint64_t taken = run->taken(part);
     if (file->size() < taken)
       store_->report().add_problem(
@@ -355,10 +384,9 @@ class TensorBoardImport {
 
 Status import_tensorboard(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
                           const ImportProgress& progress) {
-  std::map<std::string, std::vector<std::string>> folders;
-  for (const std::string& path : files.event_files) folders[parent_path(path)].push_back(path);
   TensorBoardImport import(store, options, progress, bytes_of(files.event_files));
-  for (const auto& [folder, paths] : folders) TRACKER_RETURN_IF_ERROR(import.folder(folder, paths));
+  for (const auto& [folder, parts] : event_runs(store, options, files.event_files))
+    TRACKER_RETURN_IF_ERROR(import.run(folder, parts));
   return {};
 }
 

@@ -32,12 +32,27 @@ void ValueTree::open(Node* node) {
     for (auto& [name, item] : *map) child(node, name)->value = std::move(item);
 }
 
-// A value is about to go where this merge has put another one.
-void ValueTree::mark(const Node& node, std::string_view path) {
-  if (merge_ != 0 && node.merge == merge_ && given_twice_.empty()) given_twice_ = path;
+// How many values this merge has put there.
+uint64_t ValueTree::values_of_merge(const Node& node) const {
+  if (node.merge != merge_) return 0;
+  if (!node.open) return 1;
+  uint64_t values = 0;
+  for (const auto& below : node.below) values += values_of_merge(*below);
+  return values;
+}
+
+// What is there is about to be replaced.
+void ValueTree::lose(const Node& node, std::string_view path) {
+  const uint64_t values = merge_ != 0 ? values_of_merge(node) : 1;
+  if (values > 0 && given_twice_.empty()) given_twice_ = path;
+  values_lost_ += values;
 }
 
 void ValueTree::set_path(std::string_view path, Value value) {
+  if (merge_ == 0) {
+    given_twice_.clear();
+    values_lost_ = 0;
+  }
   Node* node = &root_;
   for (size_t from = 0;;) {
     const std::string_view rest = path.substr(from);
@@ -45,12 +60,12 @@ void ValueTree::set_path(std::string_view path, Value value) {
     const bool leaf = slash == std::string_view::npos || slash == 0 || slash + 1 == rest.size();
     node = child(node, leaf ? rest : rest.substr(0, slash));
     if (leaf) break;
-    if (!node->open && !node->value.is_map()) mark(*node, path.substr(0, from + slash));
+    if (!node->open && !node->value.is_map() && !node->value.is_null()) lose(*node, path.substr(0, from + slash));
     open(node);
     if (merge_ != 0) node->merge = merge_;
     from += slash + 1;
   }
-  mark(*node, path);
+  if (merge_ != 0) lose(*node, path);
   put(node, std::move(value));
 }
 
@@ -67,6 +82,7 @@ void ValueTree::put(Node* node, Value value) {
 void ValueTree::merge(const Value& map) {
   merge_ = ++merges_;
   given_twice_.clear();
+  values_lost_ = 0;
   if (map.is_map()) merge_below("", map);
   merge_ = 0;
 }
@@ -134,7 +150,7 @@ uint64_t drop_long_paths(size_t prefix, Value::Map* map, std::string* first) {
     const size_t path = prefix + (prefix == 0 ? 0 : 1) + name.size();
     Value::Map* below = item.as_map();
     if (below == nullptr || below->empty()) {
-      if (path <= kKeyBytesMax) return false;
+      if (path > 0 && path <= kKeyBytesMax) return false;
       if (++dropped == 1) *first = name;
       return true;
     }

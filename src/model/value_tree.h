@@ -25,8 +25,10 @@ class ValueTree {
   // Each leaf of `map` by the path of keys that leads to it, as the store does: what else lies below a key stays. An
   // empty map below a key is a leaf.
   void merge(const Value& map);
-  // The first path that the last merge() gave two values: {"a/b": 1, "a": {"b": 2}}. Empty: none.
+  // The first path of which the last merge() gave two values: {"a/b": 1, "a": {"b": 2}}; or of which the last
+  // set_path() replaced a value by a map, to get below it. Empty: none.
   const std::string& given_twice() const { return given_twice_; }
+  uint64_t values_lost() const { return values_lost_; }  // of them: values that are no longer there
   // As Value::set: the key is no path.
   void set(std::string_view key, Value value);
   Value value() const;  // a copy
@@ -46,19 +48,21 @@ class ValueTree {
   static Value taken(Node* node);
   static Value copied(const Node& node);
   void put(Node* node, Value value);
-  void mark(const Node& node, std::string_view path);
+  void lose(const Node& node, std::string_view path);
+  uint64_t values_of_merge(const Node& node) const;
   void merge_below(const std::string& prefix, const Value& value);
 
   Node root_;
   uint64_t merges_ = 0, merge_ = 0;  // merge_: the one that is under way, or 0
   std::string given_twice_;
+  uint64_t values_lost_ = 0;
 };
 
 // Of each key the last value, at the place of its first. Cost: n log n.
 void drop_repeated_keys(Value::Map* map);
-// Takes away each leaf that merge() would put at a path of more than kKeyBytesMax, of which no single key may be, and
-// the maps that are empty then. `prefix`: bytes of the path that leads to the map, 0 without one. Returns how many
-// leaves went; `first` is the path of the first, below the prefix.
+// Takes away each leaf that merge() would put at a path of no byte or of more than kKeyBytesMax, which no single key
+// may be, and the maps that are empty then. `prefix`: bytes of the path that leads to the map, 0 without one. Returns
+// how many leaves went; `first` is the path of the first, below the prefix.
 uint64_t drop_long_paths(size_t prefix, Value::Map* map, std::string* first);
 
 }  // namespace tracker::internal

@@ -173,30 +173,42 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
     }
   if (impl_->forked()) return Code::kClosed;
   if (type == EventType::kConfig) reject_long_paths(key, &value);
+  std::string given_twice;
+  uint64_t lost = 0;
+  const auto see_lost = [&](const std::string& prefix, const ValueTree& tree) {
+    lost += tree.values_lost();
+    if (given_twice.empty() && !tree.given_twice().empty()) given_twice = prefix + tree.given_twice();
+  };
   if (type == EventType::kConfig && !key.empty() && value.is_map()) {  // keys with "/" in it lead into dicts below them
     ValueTree tree;
     tree.merge(value);
+    see_lost(std::string(key) + "/", tree);
     value = tree.take();
   }
   const size_t slash = key.rfind('/');
   uint64_t redacted = 0;
-  std::string given_twice;
   redact(slash == std::string_view::npos ? key : key.substr(slash + 1), &value, &redacted);
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     impl_->redacted += redacted;
     if (type == EventType::kSummary) impl_->summary.set(key, value);
-    if (type == EventType::kConfig && !key.empty()) impl_->config.set_path(key, value);
+    if (type == EventType::kConfig && !key.empty()) {
+      impl_->config.set_path(key, value);
+      see_lost("", impl_->config);
+    }
     if (type == EventType::kConfig && key.empty() && value.as_map() != nullptr) {
       impl_->config.merge(value);  // leaf by leaf, as it is stored
-      given_twice = impl_->config.given_twice();
+      see_lost("", impl_->config);
     }
     if (type == EventType::kAttribute && key == "name" && value.as_text() != nullptr) impl_->name = *value.as_text();
   }
-  if (!given_twice.empty())
-    impl_->warnings.say("config twice", fmt::format("config has two values for '{}' (a '/' in a key leads into a dict "
-                                                    "below it): the later one is kept",
-                                                    given_twice));
+  if (lost > 0) {
+    if (const JournalUse use(hot_); use.get() != nullptr) use.get()->count_loss(0, LossReason::kRejected, lost);
+    impl_->warnings.say("config twice " + given_twice.substr(0, 80),
+                        fmt::format("config has two values for '{}' (a '/' in a key leads into a dict below it): the "
+                                    "later one is kept{}",
+                                    given_twice, lost > 1 ? fmt::format(", and so {} more", lost - 1) : ""));
+  }
   if (!impl_->writer || impl_->observed()) return Code::kOk;  // a gated rank keeps what was set
   return log_event(type, Value::Map{{"key", std::string(key)}, {"value", std::move(value)}}, 0, false);
 }

@@ -217,7 +217,7 @@ def by_export(store: Path, run: str, types: dict[str, str], all_rows: bool) -> d
     out: dict[str, dict[str, list[Any]]] = {name: {column: [] for column in COLUMNS} for name in types}
     for line in text.split("\n")[:-1]:  # a text may hold other ends of lines
         row = json.loads(line, parse_float=str, parse_int=str)
-        if row["metric"] not in types:
+        if row.get("metric") not in types:  # the first line is the run
             continue
         columns = out[row["metric"]]
         columns["steps"].append(None if row["step"] is None else int(row["step"]))

@@ -236,6 +236,10 @@ bool write_run_inputs(const std::string& root) {
       {"import/long", "\0metric,step,time,value\nloss,1,1700000000.5,0.25\nnote,2,1700000001,\"a \"\"b\"\"\n,c\"\n"s},
       {"import/wide", "\0step,loss,acc,note\r\n1,0.5,,x\r\n2.0,nan,9007199254740993,\r\nx,-inf,true,y\r\n"s},
       {"import/events", sample_event_file()},
+      {"import/jsonl",
+       "\2{\"run\":{\"id\":\"r\",\"config\":{\"lr\":0.1},\"types\":{\"loss\":\"float32\"}}}\n"
+       "{\"metric\":\"loss\",\"step\":1,\"time\":1700000000.500000,\"value\":\"NaN\",\"bits\":\"0x7fc00001\"}\n"
+       "{\"step\":2,\"acc\":{\"top1\":0.5},\"note\":\"x\"}\n"s},
       {"artifact_documents/version", sample_version()},
       {"artifact_documents/mark", sample_mark()},
       {"artifact_documents/stop",

@@ -27,7 +27,7 @@ def assert_records_a_run(run: Run, prefix: Path, program: Path, tmp_path: Path) 
     # One writer, and plain files: no -wal or -shm is left of a run that was finished.
     assert sorted(path.suffix for path in folder.iterdir() if path.is_file()) == [".db", ".json"]
     rows = run([prefix / "bin" / "tracker", "export", f"install-test/{run_id}", "--format", "jsonl"], **environment)
-    points = [json.loads(row) for row in rows.splitlines()]
+    points = [json.loads(row) for row in rows.splitlines()[1:]]  # the first line is the run
     assert [(point["step"], point["value"]) for point in points] == [(step, 1 / (1 + step)) for step in range(100)]
 
 

@@ -215,7 +215,7 @@ def test_every_option_of_the_document_is_in_the_help_of_its_command(name: str, f
     if name == "artifact":  # its actions have them
         said = "\n".join(run(f"tracker artifact {action} --help", folder) for action in ARTIFACT_ACTIONS)
     table = re.findall(r"^\| (`-.*?) \|", sections()[name], flags=re.MULTILINE)
-    for option in re.findall(r"--?[a-z][a-z-]*", " ".join(table)):
+    for option in re.findall(r"--?[a-z][a-z0-9-]*", " ".join(table)):
         assert re.search(rf"(?<![\w-]){option}\b", said), option
 
 

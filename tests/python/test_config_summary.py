@@ -163,8 +163,6 @@ def test_config_is_a_mapping_that_writes_through(run: tracker.Run) -> None:
         run.config["missing"]
     with pytest.raises(TypeError, match="cannot be deleted"):
         del run.config["lr"]
-    with pytest.raises(TypeError, match="must be a str"):
-        run.config[3] = 1  # type: ignore[index]
 
 
 # Regression: the read after a flush that had given up waited as long as the disk did.
@@ -235,11 +233,6 @@ def test_an_explicit_value_leaves_those_with_longer_keys_alone(files: str, monke
     run.finish()
     assert tracker.open_run(run.uid).summary == expected
     assert len(list(tracker.runs(where="summary.acc/top5 = 0.9"))) == 1
-
-
-def test_an_empty_config_key_is_an_error_at_once(run: tracker.Run) -> None:
-    with pytest.raises(ValueError, match="must not be empty"):
-        run.config[""] = 1
 
 
 def test_small_values_behind_a_large_one_survive_a_kill(script: Any) -> None:

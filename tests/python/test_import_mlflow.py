@@ -7,6 +7,7 @@ Method: files that MLflow wrote, changed as MLflow, or a kill of it, changes the
 from __future__ import annotations
 
 import gzip
+import math
 import sqlite3
 import subprocess
 import sys
@@ -125,16 +126,29 @@ def test_a_param_and_those_below_its_name_are_all_kept(tmp_path: Path, database:
     report = import_json(tmp_path / "s", database)
     assert sum(count for kind, count in report["left_out"].items() if "NAME/value" in kind) == 2
     config = opened(tmp_path / "s", report).config
-    assert config["model"] == {"value": "resnet", "layers": "50"}
-    assert config["opt"] == {"lr": "0.1", "value_": "adam", "value": "7"}
-    assert config["a"] == {"b": {"c": "1"}}
+    assert config["model"] == {"value": "resnet", "layers": 50}
+    assert config["opt"] == {"lr": 0.1, "value_": "adam", "value": 7}
+    assert config["a"] == {"b": {"c": 1}}
     again = import_json(tmp_path / "s", database)
     assert not again["runs"][0]["changed"]
     with closing(sqlite3.connect(database)) as db, db:
         db.execute("UPDATE params SET value='vit' WHERE key='model'")
     run = opened(tmp_path / "s", import_json(tmp_path / "s", database))
-    assert run.config["model"] == {"value": "vit", "layers": "50"}
+    assert run.config["model"] == {"value": "vit", "layers": 50}
     assert len(run.writers) == 2
+
+
+def test_params_are_numbers_where_their_text_is_exactly_that_of_the_number(tmp_path: Path, database: Path) -> None:
+    numbers = {"int": 50, "lr": 1e-05, "negative": -0.0, "largest": 2**63 - 1, "inf": math.inf}
+    texts = {"padded": "007", "long": "0.10", "big": str(2**63), "underscore": "1_000", "bool": "True", "e": "1e-5"}
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("DELETE FROM params")
+        for key, value in {**numbers, **texts, "password": "12345"}.items():
+            db.execute("INSERT INTO params SELECT ?, ?, run_uuid FROM runs", (key, str(value)))
+    config = opened(tmp_path / "s", import_json(tmp_path / "s", database)).config
+    assert {key: repr(config[key]) for key in numbers} == {key: repr(value) for key, value in numbers.items()}
+    assert {key: config[key] for key in texts} == texts
+    assert config["password"] == "[redacted]"
 
 
 @pytest.fixture
@@ -184,7 +198,7 @@ def test_files_that_cannot_be_read_are_counted_and_named_and_the_rest_is_importe
     del store
     import_here(tmp_path / "s", folder)  # when the disk has been mended
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
-    assert run.config["lr"] == "0.1"
+    assert run.config["lr"] == 0.1
     assert run.history("loss").values[0] == 1.0
 
 

@@ -89,7 +89,7 @@ def test_mlflow_runs_keep_metrics_params_tags_and_notes(tmp_path: Path, kind: st
     report = import_json(tmp_path / "s", source)
     run = opened(tmp_path / "s", report)
     assert (run.project, run.name, run.state, run.notes) == ("mnist", "brisk", "finished", "a note")
-    assert run.config["lr"] == "0.1"
+    assert run.config["lr"] == 0.1
     assert run.config["opt"] == "adam"
     assert run.config["tags"] == {"team": "vision"}
     loss = run.history("loss")
@@ -462,6 +462,7 @@ def test_a_run_goes_out_to_tensorboard_and_comes_back_the_same(tmp_path: Path) -
             "otter",
             "--format",
             "tensorboard",
+            "--float64",
             "-o",
             str(out),
             "--dir",

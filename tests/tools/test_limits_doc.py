@@ -31,6 +31,7 @@ BY_EFFECT = {
     "kImportKindsMax": "tests/unit/exchange/import_limits_test.cc: KindsThatASourceMakesUpAreCountedTogether",
     "IMPORT_ROWS_MAX": "tests/python/test_importers.py: test_many_rows_of_changing_shapes_are_carried_over_in_order",
     "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",
+    "kJsonReadBytes": "tests/python/test_import_rows.py: test_a_line_of_json_may_have_16_mib",
     "kEventBufferBytes": "tests/unit/exchange/import_test.cc: WhatWasImportedVerifies",
     "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
     "kGpuStuckAfter": "tests/unit/run/monitor_test.cc: ADriverThatHangsIsSaidOnceAndHoldsNothingUp",

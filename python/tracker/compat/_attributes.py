@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
+from tracker._entries import read_dict
 from tracker._plain import plain_config
 
 TYPE_CHECKING = False
@@ -68,7 +69,9 @@ class Attributes(MutableMapping[str, "Any"]):
 
     def _merge(self, values: object) -> None:
         """Sets several values in one record. `values`: a mapping, or an object with attributes. TypeError."""
-        entries = values if isinstance(values, Mapping) else plain_config(values)
+        entries = read_dict(values)
+        if entries is None:
+            entries = plain_config(values)
         changed = {str(key): value for key, value in entries.items()}
         self._values.update(changed)
         self._record(changed)

@@ -14,14 +14,14 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
+from tracker import _core
 from tracker.exchange.mlflow_artifacts import ARTIFACTS, LINKS, Artifacts, tables_of, tell_of
 from tracker.exchange.mlflow_yaml import MetaError, read_meta
 from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain, visible
-from tracker.exchange.rows import Rows, is_unicode
+from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, is_unicode
 from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, open_source, text_or
 
 if TYPE_CHECKING:
-    from tracker import _core
     from tracker.exchange import Progress
 
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
@@ -88,6 +88,19 @@ def import_mlflow(
 def _within(progress: Progress, done: int, total: int) -> Callable[[float], None]:
     """Tells of a part of the run behind `done` others."""
     return lambda part: progress(int((done + min(part, 1)) * PROGRESS_PARTS), total * PROGRESS_PARTS)
+
+
+def param_value(key: str, text: str) -> str | int | float:
+    """MLflow keeps a param as its str(): the number, where its text is exactly this one, else the text ("007"). Of a
+    secret the text, which is redacted."""
+    for kind in () if _core.is_secret_key(key) else (int, float):
+        try:
+            number = kind(text)
+        except ValueError:  # also of an int of more digits than Python reads
+            continue
+        if str(number) == text and (kind is float or INT64_MIN <= number <= INT64_MAX):
+            return number
+    return text
 
 
 def _set_tag(run: _core.RunImport, key: str, value: str) -> None:
@@ -201,7 +214,7 @@ def _carry_folder(
     run = store.begin("mlflow", id, str(folder), project, meta.get("run_name") or id, "", started_us)
     for name, path in _named_files(store, folder / "params"):
         with _naming(store, run, "params", path):
-            run.set("config", name, _read_text(path))
+            run.set("config", name, param_value(name, _read_text(path)))
     tables: set[str] = set()
     for name, path in _named_files(store, folder / "tags"):
         with _naming(store, run, "tags", path):
@@ -313,7 +326,7 @@ class _Database:
         run = self.store.begin("mlflow", id, self.path, self.project or text_or(experiment), label, "", started_us)
         for key, value in db.execute("SELECT key, value FROM params WHERE run_uuid=? ORDER BY rowid", (id,)):
             if isinstance(key, str) and isinstance(value, str):
-                run.set("config", key, value)
+                run.set("config", key, param_value(key, value))
         tables: set[str] = set()
         for key, value in db.execute("SELECT key, value FROM tags WHERE run_uuid=? ORDER BY rowid", (id,)):
             if isinstance(key, str) and isinstance(value, str):

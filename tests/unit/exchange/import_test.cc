@@ -277,7 +277,7 @@ TEST_F(ImportTest, AnExportToTensorBoardComesBackBitForBit) {
   auto before = RunView::open(source);
   ASSERT_TRUE(before.ok());
   std::string file;
-  const auto written = export_tensorboard(before->get(), {}, source_.path() + "/run", &file);
+  const auto written = export_tensorboard(before->get(), {.float64 = true}, source_.path() + "/run", &file);
   ASSERT_TRUE(written.ok()) << written.status().to_string();
   ASSERT_TRUE(import("tensorboard").ok());
   EXPECT_TRUE(report_.problems.empty());

@@ -36,9 +36,23 @@ TEST(ValueTreeTest, AMergeKeepsWhatLiesBesideItsLeavesAndNamesWhatItGivesTwice) 
   tree.merge(Value::Map{{"x", Value::Map{{"y", 4}}}, {"x/y", 5}});
   EXPECT_EQ(tree.given_twice(), "x/y");
   EXPECT_EQ(to_json(tree.value()), R"({"x":{"z":1,"y":5},"a":{"b":3}})");
+  EXPECT_EQ(tree.values_lost(), 1u);
   tree.merge(Value::Map{{"a", Value::Map{{"b", 3}}}});
   EXPECT_EQ(tree.given_twice(), "") << "of the last merge";
+  EXPECT_EQ(tree.values_lost(), 0u);
   EXPECT_EQ(to_json(tree.take()), R"({"x":{"z":1,"y":5},"a":{"b":3}})");
+}
+
+TEST(ValueTreeTest, EachValueThatAMergeTakesBackIsCounted) {
+  ValueTree tree(Value::Map{{"m", Value::Map{{"old", 0}}}});
+  tree.merge(Value::Map{{"m/a", 1}, {"m/b/c", 2}, {"m", "text"}, {"n", 3}, {"n/x", 4}});
+  EXPECT_EQ(tree.given_twice(), "m");
+  EXPECT_EQ(tree.values_lost(), 3u) << "m/a, m/b/c and n, and not m/old, which an earlier call gave";
+  tree.set_path("n", 5);
+  EXPECT_EQ(tree.values_lost(), 0u) << "a value that is set again";
+  tree.set_path("n/y", 6);
+  EXPECT_EQ(tree.given_twice(), "n");
+  EXPECT_EQ(tree.values_lost(), 1u);
 }
 
 TEST(ValueTreeTest, OfRepeatedKeysTheLastValueStandsAtTheFirstPlace) {

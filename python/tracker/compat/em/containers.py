@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
+from tracker._entries import read_dict
 from tracker._plain import plain_config
 from tracker.compat._attributes import Attributes
 
@@ -16,8 +16,8 @@ class Params(Attributes):
 
     def update(self, new_params: Any = (), override: bool = True, **named: Any) -> None:  # type: ignore[override]
         """Sets several parameters. override=False keeps those that are there."""
-        entries = new_params if isinstance(new_params, Mapping) else plain_config(dict(new_params or ()))
-        entries = {**entries, **named}
+        entries = read_dict(new_params)
+        entries = {**(plain_config(dict(new_params or ())) if entries is None else entries), **named}
         self._merge(entries if override else {key: value for key, value in entries.items() if str(key) not in self})
 
     def parse(self, dist_tf_strategy: Any = None, dist_torch_model: Any = None, dist_hvd: Any = None) -> None:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 
-from tracker._plain import fields_of, plain, refuses
+from tracker._entries import read_dict
+from tracker._plain import fields_of, plain_config
 from tracker.compat.wandb.errors import ConfigError
 
 TYPE_CHECKING = False
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     import tracker
+    from tracker._plain import Refused
 
 _OWN = ("_items", "_run", "_locked", "_allow_val_change")
 DEFAULTS_FILE = "config-defaults.yaml"
@@ -136,24 +137,18 @@ def clean_key(key: object) -> str:
 
 def clean(given: Mapping[Any, object]) -> dict[str, Any]:
     """With keys that are str and plain values. TypeError for media."""
-    refused: list[tuple[str, str]] = []
+    refused: Refused = []
     out: dict[str, Any] = {}
     for key, value in given.items():
         name = clean_key(key)
         if hasattr(type(value), "_log_type"):
-            refused.append((name, type(value).__name__))
-        elif name and not refuses(name, value, refused):
-            out[name] = _value(value, refused)
-    if refused:
-        raise TypeError("config[{!r}]: config takes no media, got {}; run.log() takes it".format(*refused[0]))
+            refused.append((name, f"config takes no media, got {type(value).__name__}; run.log() takes it", TypeError))
+        elif name:
+            out |= plain_config({name: value}, refused)
+    for path, why, error in refused:
+        if error is TypeError:
+            raise TypeError(f"config[{path!r}]: {why}")
     return out
-
-
-def _value(value: object, refused: list[tuple[str, str]]) -> Any:
-    library = type(value).__module__.partition(".")[0]
-    if library == "omegaconf":
-        return plain(_of_omegaconf(value), refused)
-    return plain(value, refused)
 
 
 def mapping_of(given: Any) -> dict[Any, object]:
@@ -164,10 +159,8 @@ def mapping_of(given: Any) -> dict[Any, object]:
         return dict(given._items)
     if isinstance(given, (str, os.PathLike)):
         return yaml_file(given)
-    if type(given).__module__.partition(".")[0] == "omegaconf":
-        return dict(_of_omegaconf(given))
-    if isinstance(given, Mapping) or (hasattr(given, "keys") and hasattr(given, "__getitem__")):
-        return dict(given)
+    if (entries := read_dict(given)) is not None:
+        return entries
     if isinstance(given, (list, tuple)):
         return dict(given)
     if type(given).__module__.startswith("absl.flags"):
@@ -176,11 +169,6 @@ def mapping_of(given: Any) -> dict[Any, object]:
     if fields is None:
         raise TypeError(f"config must be a dict, a namespace or the path of a YAML file, got {type(given).__name__}")
     return dict(fields)
-
-
-def _of_omegaconf(given: object) -> Any:
-    omegaconf: Any = sys.modules["omegaconf"].OmegaConf
-    return omegaconf.to_container(given, resolve=True, throw_on_missing=False)
 
 
 def yaml_file(path: str | os.PathLike[str]) -> dict[Any, object]:

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Which folders of event files are one run. A SummaryWriter writes what add_hparams() and add_scalars() are given into
+// folders of their own below its folder; ImportOptions.join says the same of all that lies below. Threads: one at a
+// time. Cost: a pass over the files of folders below others, which ends with the second tag.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "exchange/import_store.h"
+
+namespace tracker::internal {
+
+struct ImportOptions;
+
+constexpr const char* kTensorBoardKind = "tensorboard";  // ImportIdentity.kind
+constexpr const char* kExperimentTag = "_hparams_/experiment";
+constexpr const char* kSessionStartTag = "_hparams_/session_start_info";
+
+struct EventFolder {
+  std::vector<std::string> files;
+  bool is_below = false;  // not the folder of the run itself
+  // What its metrics are called in the run: all by one name (of add_scalars()), or their own behind a prefix.
+  std::string only_name, prefix;
+};
+
+// By the folder of each run, whose own files come first. A folder that an earlier import made a run of stays one.
+std::map<std::string, std::vector<EventFolder>> event_runs(ImportStore* store, const ImportOptions& options,
+                                                           const std::vector<std::string>& files);
+
+}  // namespace tracker::internal
