@@ -48,11 +48,23 @@ class Run(_core.Run):
     after it the run that was current before is so again. A run that nobody finishes ends with the process.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_config", "_labels", "_pid", "_recorded", "_slot", "_summary", "_watched")
+    __slots__ = (
+        "__weakref__",
+        "_cell",
+        "_config",
+        "_labels",
+        "_pid",
+        "_plainer",
+        "_recorded",
+        "_slot",
+        "_summary",
+        "_watched",
+    )
 
     _pid: int
     _recorded: bool
     _labels: dict[str, object]
+    _plainer: dict[str, int]  # media logged in a plainer form, by name
     _cell: object  # of the notebook that opened it
     _watched: list[Any]  # what watch() has hooked
     _slot: _current.Slot  # of the contexts in which it was set
@@ -61,6 +73,7 @@ class Run(_core.Run):
         self._pid = os.getpid()
         self._recorded = core.recording
         self._labels = {}
+        self._plainer = {}
         self._cell = None
         self._watched = []
         self._slot = _current.NO_RUN
@@ -349,7 +362,8 @@ class Run(_core.Run):
         if series:
             now["series"] = {name: SeriesStatus(*counts) for name, counts in self._core.series_status().items()}
         on_device = sys.modules["tracker._device"].waiting(self._core) if "tracker._device" in sys.modules else 0
-        return RunStatus(values_rounded=self._values_rounded, values_on_device=on_device, **now)
+        plainer = sum(self._plainer.values())
+        return RunStatus(values_rounded=self._values_rounded, values_on_device=on_device, media_plainer=plainer, **now)
 
     def finish(self, exit_code: int | None = None, timeout: float = 10.0) -> None:
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.

@@ -73,6 +73,7 @@ class RunStatus(NamedTuple):
     # status(series=True): by metric; "" has those lost for no metric in particular. None where it was not asked for.
     series: Mapping[str, SeriesStatus] | None = None
     values_on_device: int = 0  # on their way from a GPU (docs/devices.md); points when they have arrived, not before
+    media_plainer: int = 0  # logged in a plainer form: of another range, without a box, a cell as text
 
     @property
     def media_pending(self) -> int:
