@@ -28,7 +28,10 @@ def _hint(value: Any) -> str:
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         return "tracker.Table(frame) takes a DataFrame"
     if hasattr(value, "to_frame") or (hasattr(value, "__arrow_c_stream__") and not hasattr(value, "column_names")):
-        return "tracker.Histogram(series) shows how its values lie, tracker.Table(series) keeps each; or log a number of it, such as float(series.mean())"
+        return (
+            "tracker.Histogram(series) shows how its values lie, tracker.Table(series) keeps each; float(series.mean()) "
+            "and the like are numbers"
+        )
     if hasattr(value, "__arrow_c_stream__"):
         return "tracker.Table(table) takes it"
     if library == "matplotlib" or (
@@ -45,7 +48,10 @@ def _hint(value: Any) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return "tracker.Image, Audio or Video(data) takes the bytes of a file, x.decode() makes a text"
     if hasattr(value, "__fspath__"):
-        return "tracker.Image, Audio, Video, Html or Text(path) takes a file, run.log_artifact(path, name=…) keeps any; str(path) is a text"
+        return (
+            "tracker.Image, Audio, Video, Html or Text(path) takes a file, run.log_artifact(path, name=…) keeps any; "
+            "str(path) is a text"
+        )
     if hasattr(value, "isoformat"):
         return "x.isoformat() is a text" + (", x.timestamp() a number" if hasattr(value, "timestamp") else "")
     if hasattr(value, "total_seconds"):
@@ -115,7 +121,10 @@ def _list(value: Sequence[Any]) -> str:
     if all(isinstance(each, (bool, int, float)) or getattr(each, "shape", None) == () for each in some):
         if len(value) == 1:
             return "float(x[0]) is its number"
-        return "tracker.Histogram(values) shows how they lie, a dict with a key each takes them one by one: {'acc': {'0': …}}; sum(x) / len(x) is a number"
+        return (
+            "tracker.Histogram(values) shows how they lie, a dict with a key each takes them one by one: "
+            "{'acc': {'0': …}}; sum(x) / len(x) is a number"
+        )
     if all(isinstance(each, str) for each in some):
         return "tracker.Table({'text': x}) keeps them, ' '.join(x) is a text"
     if isinstance(first, dict):

@@ -24,14 +24,14 @@ class Table(Document):
     pandas or polars, an array of one or two axes, or what has __arrow_c_stream__, such as a table of pyarrow. columns:
     their names, where rows do not say them, else which of them are taken. An index of pandas that is more than the
     number of a row is a column.
-    A column has one type: bool, int, float (ints among floats become floats), text, time (datetime, date, and datetime64
-    to the microsecond), or mixed: of any of them, ints beyond int64, Decimal, lists, arrays and dicts of such. None and
-    NaT are empty cells, NaN and infinities stay. A cell may be a tracker.Image, Audio or Video, a picture of Pillow or a
-    figure of matplotlib: it is stored with the table, and the reader has it as an entry to load(). Other objects are
-    stored as texts; short rows are filled; two columns of one name get a number: each is said once and counted.
-    The cells are copied. TypeError: data or columns are no container. More rows, columns, cells or bytes than
-    docs/limits.md allows make a table with a `problem`, which log() counts as refused, before more than that is encoded.
-    Cost: the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a second.
+    A column has one type: bool, int, float (ints among floats become floats), text, time (datetime, date, and
+    datetime64 to the microsecond), or mixed: of any of them, ints beyond int64, Decimal, lists, arrays and dicts of
+    such. None and NaT are empty cells, NaN and infinities stay. A cell may be a tracker.Image, Audio or Video, a
+    picture of Pillow or a figure of matplotlib: it is stored with the table, and the reader has it as an entry to
+    load(). Other objects are stored as texts; short rows are filled; two columns of one name get a number: each is said
+    once and counted. The cells are copied. TypeError: data or columns are no container. More rows, columns, cells or
+    bytes than docs/limits.md allows make a table with a `problem`, which log() counts as refused, before more is
+    encoded. Cost: the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a second.
     """
 
     __slots__ = ()
