@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._media import sound
 from tracker import (
     _audio_video,
     _documents,
@@ -29,7 +28,7 @@ from tracker import (
 )
 from tracker._image_overlays import BOXES_MAX, MASK_IDS_MAX, MASKS_MAX
 from tracker._labels import LABEL_CHARS_MAX
-from tracker._media import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX
+from tracker._media import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX, sound
 from tracker._media_queue import EXIT_MS_MAX
 from tracker._structured import CLASSES_MAX, HISTOGRAM_BINS_MAX
 from tracker._table_cells import CELL_CHARS_MAX

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._media import sound
 
 
 def back(run: tracker.Run, value: Any) -> tracker.MediaEntry:

@@ -4,13 +4,10 @@ Method: ramps of each such mode, there and back."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import PIL.Image
 import pytest
 import tracker
-from tracker._media import sound
 
 
 # Bug: Pillow's conversion cuts values off at 0 and 255: a ramp of 16 bits was white, one of floats black.

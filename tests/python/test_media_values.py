@@ -446,12 +446,64 @@ def test_a_curve_without_positives_is_drawn_all_the_same(run: tracker.Run) -> No
     ("labels", "scores", "text"),
     [
         ([0, 1], [0.5], "same length"),
-        ([0, 2], [0.5, 0.1], "0 and 1"),
-        ([0, 1], [0.5, math.nan], "NaN"),
-        ([0, 5], [[0.5, 0.5], [0.1, 0.9]], "numbers of 2 classes"),
+        ([0, 2, 3], [0.5, 0.1, 0.2], "labels beside scores of one axis are two, got 0, 2, 3"),
+        (["no", "no"], [0.5, 0.1], "are two, got no; classes="),
+        ([0, 1], [math.inf, math.nan], "no sample"),
+        ([0, 5], [[0.5, 0.5], [0.1, 0.9]], "scores have 2 columns, and 0, 1, 5 are 3 classes"),
     ],
 )
 def test_bad_curves_say_what_was_expected(labels: Any, scores: Any, text: str) -> None:
     for make in (tracker.pr_curve, tracker.roc_curve):
         with pytest.raises(ValueError, match=text):
-            make(labels, scores)
+            sound(make(labels, scores))
+
+
+CURVES: list[tuple[Any, Any, Any, str]] = [
+    ([0, 1, 1], [0.1, 0.2, 0.3], None, "1"),
+    ([-1, 1, 1], [0.1, 0.2, 0.3], None, "1"),
+    ([False, True, True], [0.1, 0.2, 0.3], None, "1"),
+    ([3, 7, 7], [0.1, 0.2, 0.3], None, "7"),
+    (["no", "yes", "yes"], [0.1, 0.2, 0.3], None, "yes"),
+    (["spam", "ham", "ham"], [0.1, 0.2, 0.3], ["spam", "ham"], "ham"),
+    ([0, 1, 1], [0.1, 0.2, 0.3], ["cat", "dog"], "dog"),
+    ([3, 7, 7], [0.1, 0.2, 0.3], {3: "cat", 7: "dog"}, "dog"),
+    ([0, 1, 1, -100], [0.1, 0.2, 0.3, 0.9], None, "1"),
+    ([0, 1, 1, 1], [0.1, 0.2, 0.3, math.nan], None, "1"),
+]
+
+
+@pytest.mark.parametrize(("labels", "scores", "classes", "name"), CURVES)
+def test_labels_of_a_curve_are_labels_as_those_of_a_matrix(
+    run: tracker.Run, labels: Any, scores: Any, classes: Any, name: str
+) -> None:
+    (curve,) = back(run, tracker.roc_curve(labels, scores, classes)).load()["curves"]
+    assert (curve["name"], curve["positives"], curve["negatives"], curve["area"]) == (name, 2, 1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "names"),
+    [
+        ([0, 1, 2], None, ["0", "1", "2"]),
+        (["a", "b", "c"], None, ["a", "b", "c"]),
+        ([10, 20, 90], [10, 20, 90], ["10", "20", "90"]),
+        ([10, 20, 90], {10: "x", 20: "y", 90: "z"}, ["x", "y", "z"]),
+        ([0, 1, 2], ["x", "y", "z"], ["x", "y", "z"]),
+    ],
+)
+def test_each_column_of_scores_is_the_class_with_its_label(
+    run: tracker.Run, labels: Any, classes: Any, names: list[str]
+) -> None:
+    curves = back(run, tracker.pr_curve(labels, np.eye(3), classes)).load()["curves"]
+    assert [(curve["name"], curve["positives"], curve["average_precision"]) for curve in curves] == [
+        (name, 1, 1.0) for name in names
+    ]
+
+
+def test_ids_of_boxes_and_masks_are_labels_too(run: tracker.Run) -> None:
+    ids = np.array([[0, 90, 100_000], [-100, 90, 0]])
+    boxes = [{"box": (0, 0, 1, 1), "label": label} for label in (90, np.int64(7), 7.0, "person", True)]
+    image = tracker.Image(np.zeros((2, 3)), masks={"m": ids}, boxes=boxes, classes={90: "cat", 0: "none"})
+    entry = back(run, image)
+    assert [box["label"] for box in entry.info["boxes"]["boxes"]] == ["cat", "7", "7", "person", "True"]
+    assert np.array_equal(entry.masks()["m"], ids)
+    assert entry.info["masks"]["m"]["labels"] == {"0": "-100", "1": "none", "2": "cat", "3": "100000"}

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import tracker
-from tracker._media import sound
 from PIL import Image as PillowImage
 from tracker._audio_video import FPS_MIN
+from tracker._media import sound
 from tracker._table_columns import TABLE_ROWS_MAX
 
 
