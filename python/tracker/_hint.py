@@ -29,8 +29,8 @@ def _hint(value: Any) -> str:
         return "tracker.Table(frame) takes a DataFrame"
     if hasattr(value, "to_frame") or (hasattr(value, "__arrow_c_stream__") and not hasattr(value, "column_names")):
         return (
-            "tracker.Histogram(series) shows how its values lie, tracker.Table(series) keeps each; float(series.mean()) "
-            "and the like are numbers"
+            "tracker.Histogram(series) shows how its values lie, tracker.Table(series) keeps each; "
+            "float(series.mean()) and the like are numbers"
         )
     if hasattr(value, "__arrow_c_stream__"):
         return "tracker.Table(table) takes it"

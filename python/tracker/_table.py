@@ -31,7 +31,8 @@ class Table(Document):
     load(). Other objects are stored as texts; short rows are filled; two columns of one name get a number: each is said
     once and counted. The cells are copied. TypeError: data or columns are no container. More rows, columns, cells or
     bytes than docs/limits.md allows make a table with a `problem`, which log() counts as refused, before more is
-    encoded. Cost: the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a second.
+    encoded. Cost: the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a
+    second.
     """
 
     __slots__ = ()

@@ -19,7 +19,8 @@ VALUES: list[Any] = [
     None, 5, 0.5, 1j, "text", "missing.png", b"", b"bytes", [], [[]], [None], {}, {"a": object()}, object(), np.nan,
     np.zeros(0), np.zeros((2, 0)), np.zeros((7, 8, 9)), np.zeros((1, 2, 3, 4, 5)), np.array([["a"]]), np.array([1j]),
     np.array([None, 1], object), np.ma.masked_all((3, 3)), np.array(["2020"], "datetime64[D]"), np.full((2, 2), np.inf),
-    datetime.datetime(2020, 1, 1), pd.DataFrame({"a": [1, "x"]}), pd.DataFrame(), pd.Series([], dtype=float), (i for i in "ab"),
+    datetime.datetime(2020, 1, 1), pd.DataFrame({"a": [1, "x"]}), pd.DataFrame(), pd.Series([], dtype=float),
+    (i for i in "ab"),
     "\ud800", [[1], [1, 2]], {1, 2}, range(3), ValueError("x"), Path("missing"), lambda: 1, type,
 ]  # fmt: skip
 

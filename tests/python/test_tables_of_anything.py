@@ -148,13 +148,6 @@ def test_any_frame_is_a_table(run: tracker.Run, place: int) -> None:
     assert back(run, tracker.Table(given)).columns == expected
 
 
-def test_a_frame_of_polars_is_a_table(run: tracker.Run) -> None:
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"a": [1, None], "l": [[1, 2], []]})
-    assert back(run, tracker.Table(frame)).columns == {"a": [1, None], "l": [[1, 2], []]}
-    assert back(run, tracker.Table(frame["a"])).columns == {"a": [1, None]}
-
-
 @pytest.mark.parametrize(
     ("data", "columns", "expected", "remark"),
     [
