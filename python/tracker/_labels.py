@@ -70,7 +70,7 @@ def name_of(name: object) -> str:
 
 def named(occur: Iterable[Label], classes: Any, remark: Callable[[str], None]) -> dict[str, str]:
     """{text of a label: its name}, in their order. `occur`: labels of one kind."""
-    found = sorted(set(occur))  # type: ignore[type-var]
+    found: list[Any] = sorted(set(occur))
     if classes is None:
         return {str(label): name_of(label) for label in found}
     out = _said(classes, positions=not found or not isinstance(found[0], str), bools=bool(found) and found[0] in _BOOLS)

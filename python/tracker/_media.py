@@ -57,6 +57,10 @@ class Media:
         """Why log() will refuse it; None where it will not."""
         return None if self._error is None else str(self._error) or type(self._error).__name__
 
+    def _take_from(self, other: Media) -> None:
+        self._description, self._encoder, self._payload = other._description, other._encoder, other._payload
+        self._error, self._remarks = other._error, other._remarks
+
     def _remark(self, what: str) -> None:
         if what not in self._remarks and len(self._remarks) < REMARKS_MAX:
             self._remarks = (*self._remarks, what)
@@ -158,6 +162,8 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
         core.reject_media(key, str(refused) or type(refused).__name__)
         problem = problem or type(refused)(f"'{key}': {refused}") if type(refused) in _PLAIN else problem or refused
     values = [value for value in values if value._error is None]
+    if not values and core.takes_media:
+        return problem
     code = core.begin_media(key, step, len(values))
     if code != "ok":
         ended = run._pid == os.getpid() and core.finished  # what a forked child has is inert, which is no error

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import PIL.Image
+import polars as pl
 import pyarrow as pa
 import pytest
 import tracker
@@ -146,6 +147,12 @@ FRAMES: list[tuple[Any, dict[str, list[Any]]]] = [
 def test_any_frame_is_a_table(run: tracker.Run, place: int) -> None:
     given, expected = FRAMES[place]
     assert back(run, tracker.Table(given)).columns == expected
+
+
+def test_a_frame_of_polars_is_a_table(run: tracker.Run) -> None:
+    frame = pl.DataFrame({"a": [1, None], "l": [[1, 2], []]})
+    assert back(run, tracker.Table(frame)).columns == {"a": [1, None], "l": [[1, 2], []]}
+    assert back(run, tracker.Table(frame["a"])).columns == {"a": [1, None]}
 
 
 @pytest.mark.parametrize(

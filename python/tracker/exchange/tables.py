@@ -20,6 +20,8 @@ def table_of_rows(columns: list[Any], rows: list[Any], leave_out: Callable[[str]
     """Of rows that are lists of cells. leave_out hears the type of each medium in a cell, of which only what the source
     says of it is kept. ValueError, TypeError: no table that log() takes."""
     check_size(len(rows), len(columns))
+    if not columns:
+        raise ValueError("a table has no columns")
     for row in rows:
         if not isinstance(row, list) or len(row) > len(columns):
             raise TypeError("a row is no list of as many cells as there are columns")
