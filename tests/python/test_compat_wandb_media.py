@@ -90,7 +90,6 @@ def test_a_table_grows_and_is_stored_with_its_columns(wandb_run: wandb.Run) -> N
 def test_images_in_the_cells_of_a_table_are_stored_with_it(wandb_run: wandb.Run) -> None:
     pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
     wandb_run.log({"t": wandb.Table(columns=["id", "image"], data=[[1, wandb.Image(pixels)], [2, None]])})
-    wandb_run.flush()
     (entry,) = entries("t")
     assert np.array_equal(entry.load().columns["image"][0].load(), pixels)
 
