@@ -107,6 +107,8 @@ class RunStatus(NamedTuple):
             text += f"; {self.media_stored:,} of {self.media_logged:,} media stored"
         if self.media_dropped:
             text += f", {self.media_dropped:,} dropped"
+        if self.media_plainer:
+            text += f", {self.media_plainer:,} in a plainer form"
         if self.disk_full:
             text += f"; the store has reached max_disk ({self.max_disk:,} bytes)"
         if self.degraded:

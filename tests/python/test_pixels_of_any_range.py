@@ -48,6 +48,7 @@ def test_a_range_that_was_chosen_is_said_once_and_counted(run: tracker.Run, capf
     assert said.count("'value': an image of floats from 0 to 255 is shown as 0 to 255; normalize=(0, 255) says so") == 1
     assert "'other'" not in said
     assert run.status().media_plainer == 3
+    assert "3 in a plainer form" in str(run.status())
 
 
 @pytest.mark.parametrize(
