@@ -93,7 +93,12 @@ bool is_nested(PyObject* value) {
     // Every class with __getitem__ counts as a sequence; what has keys() as well is a mapping, as dict.update() has it.
     if (!PyMapping_Check(value) || PyUnicode_Check(value) || PyList_Check(value) || PyTuple_Check(value)) return false;
   }
-  return PyObject_HasAttrString(value, "keys") != 0 && PyObject_HasAttrString(value, "dtype") == 0;
+  if (PyObject_HasAttrString(value, "keys") == 0 || PyObject_HasAttrString(value, "dtype") != 0) return false;
+  // A data frame is one value, and refused as that, unless it has a number a column.
+  if (PyObject_HasAttrString(value, "columns") == 0) return true;
+  const Py_ssize_t rows = PyObject_Size(value);
+  if (rows < 0) PyErr_Clear();
+  return rows == 1;
 }
 
 // The entries of a mapping or of an object with fields, each read by itself (tracker/_entries.py); null, with no error
@@ -226,6 +231,7 @@ bool Collector::add_foreign(const Place& place, PyObject* value, std::string why
   if (must_propagate()) return false;
   if (PyErr_Occurred() != nullptr) why = take_error_text();
   if (Ref fields = pairs_read_of(value)) return add_nested(value, place.name, std::move(fields));
+  why += hint_for(value);
   if (must_propagate()) return false;
   reject(place.name, why, PyExc_TypeError);
   return true;

@@ -62,6 +62,16 @@ Ref media_from(PyObject* value) {
   return found.get() == Py_None ? Ref() : std::move(found);
 }
 
+std::string hint_for(PyObject* value) {
+  const Ref module(PyImport_ImportModule("tracker._hint"));
+  const Ref function(module ? PyObject_GetAttrString(module.get(), "hint") : nullptr);
+  const Ref text(function ? PyObject_CallOneArg(function.get(), value) : nullptr);
+  std::string_view view;
+  if (text && PyUnicode_Check(text.get()) && utf8_of(text.get(), &view)) return std::string(view);
+  if (!must_propagate()) PyErr_Clear();
+  return "";
+}
+
 Ref log_media(PyObject* run, PyObject* key, PyObject* value, PyObject* step) {
   return Ref(PyObject_CallFunctionObjArgs(g_log, run, key, value, step, nullptr));
 }

@@ -5,6 +5,8 @@
 
 #include <Python.h>
 
+#include <string>
+
 #include "ref.h"
 
 namespace tracker::python {
@@ -18,6 +20,9 @@ bool is_media(PyObject* value);
 // with one. Null: it is none (no
 // error set), or what is raised must propagate (error set).
 Ref media_from(PyObject* value);
+// What would have worked in the place of a value that log() refuses (tracker/_hint.py): "; …" or "". No error is set,
+// but one that must propagate.
+std::string hint_for(PyObject* value);
 // Null with an error set; else None or an exception.
 Ref log_media(PyObject* run, PyObject* key, PyObject* value, PyObject* step);
 

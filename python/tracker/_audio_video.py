@@ -47,33 +47,35 @@ class Audio(Media):
     """Sound: the path or bytes of a WAV, MP3, OGG or FLAC file, or samples with their rate.
 
     data: an array of (samples,) or (samples, channels): int16, or floats -1 to 1; stored as WAV of 16 bits.
-    sample_rate: samples a second, needed for an array. TypeError and ValueError say what was expected.
+    Other ints, floats beyond and NaN are heard in a plainer form, said once. sample_rate: samples a second, needed for
+    an array. TypeError and ValueError for a wrong argument; data that are no sound make a medium with a `problem`.
     """
 
     __slots__ = ()
     kind = "audio"
 
     def __init__(self, data: Any, sample_rate: int | None = None, caption: str | None = None) -> None:
-        said: dict[str, Any] = caption_of(caption)
         sample_rate = _array.plain_number(sample_rate)
         if sample_rate is not None:
             if isinstance(sample_rate, bool) or not isinstance(sample_rate, int):
                 raise TypeError(f"sample_rate must be an int, got {type(sample_rate).__name__}")
             if not 1 <= sample_rate <= SAMPLE_RATE_MAX:
                 raise ValueError(f"sample_rate must be 1 to {SAMPLE_RATE_MAX:,}, got {sample_rate:,}")
-        if isinstance(data, PATHS):
-            given = take_file(data, "audio", ("wav", "mp3", "ogg", "flac"))
-            said |= {"sample_rate": sample_rate} if sample_rate is not None else {}
-            self._set_large(FileEncoder("audio", given, said), *given.parts)
-            return
-        if sample_rate is None:
+        if sample_rate is None and not isinstance(data, PATHS):
             raise ValueError("audio of an array needs sample_rate=")
-        samples, channels = _samples(data)
-        said |= {"sample_rate": sample_rate, "channels": channels, "samples": samples.size // channels}
-        self._set_large(WavEncoder(said), samples)
+        with self._refusing():
+            said: dict[str, Any] = caption_of(caption, self)
+            if isinstance(data, PATHS):
+                given = take_file(data, "audio", ("wav", "mp3", "ogg", "flac"))
+                said |= {"sample_rate": sample_rate} if sample_rate is not None else {}
+                self._set_large(FileEncoder("audio", given, said), *given.parts)
+                return
+            samples, channels = _samples(data, self._remark)
+            said |= {"sample_rate": sample_rate, "channels": channels, "samples": samples.size // channels}
+            self._set_large(WavEncoder(said), samples)
 
 
-def _samples(data: Any) -> tuple[Any, int]:
+def _samples(data: Any, remark: _array.Remark) -> tuple[Any, int]:
     """int16 of (samples × channels), a copy."""
     np = _array.numpy_for("audio of an array")
     array = _array.as_array(data, "audio")
@@ -86,13 +88,19 @@ def _samples(data: Any) -> tuple[Any, int]:
     channels = 1 if array.ndim == 1 else array.shape[1]
     if array.dtype.newbyteorder("=") == np.int16:
         return np.array(array, "<i2", order="C"), channels
-    if array.dtype.kind != "f":
-        raise TypeError(f"audio takes int16 or floats, got {array.dtype}")
+    if array.dtype.kind != "f":  # of other ints the whole range is the sound
+        info = np.iinfo(array.dtype if array.dtype.kind in "iu" else np.uint8)
+        middle, half = (info.max + info.min + 1) / 2, (info.max - info.min + 1) / 2
+        remark(f"samples of {array.dtype} are stored as 16 bits")
+        array = (array.astype(np.float64) - middle) / half
     low, high = array.min(), array.max()
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise ValueError("audio holds NaN or infinite values")
+        remark("samples that are NaN or infinite are stored as silence")
+        array = np.nan_to_num(array, nan=0.0, posinf=0.0, neginf=0.0)
+        low, high = array.min(), array.max()
     if low < -1 - _array.ROUNDING or high > 1 + _array.ROUNDING:
-        raise ValueError(f"audio of floats takes -1 to 1, got {low:g} to {high:g}")
+        remark(f"audio of floats takes -1 to 1, got {low:g} to {high:g}: scaled to fit")
+        array = array / max(abs(float(low)), abs(float(high)))
     return np.ascontiguousarray(np.round(np.clip(array, -1, 1).astype(np.float64) * 32767).astype("<i2")), channels
 
 
@@ -116,38 +124,45 @@ class Video(Media):
 
     data: an array of (time, height, width, channels) or (time, channels, height, width), values as for Image; stored as
     an animated GIF (256 colours a frame) or WebP at fps frames a second. A file is the way to anything better: no
-    encoder of video is run in the training process. TypeError and ValueError say what was expected.
+    encoder of video is run in the training process. normalize: as of Image, over all frames. TypeError and ValueError
+    for a wrong argument; data that are no video make a medium with a `problem`.
     """
 
     __slots__ = ()
     kind = "video"
 
     def __init__(
-        self, data: Any, fps: float = 10, caption: str | None = None, *, format: str = "gif", layout: str | None = None
-    ) -> None:
-        said: dict[str, Any] = caption_of(caption)
+        self, data: Any, fps: float = 10, caption: str | None = None, *, format: str = "gif", layout: str | None = None,
+        normalize: bool | Sequence[float] | None = None,
+    ) -> None:  # fmt: skip
         if format not in ("gif", "webp"):
             raise ValueError(f'format must be "gif" or "webp", got {format!r}')
         fps = _array.plain_number(fps)
         if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not FPS_MIN <= fps <= FPS_MAX:
             raise ValueError(f"fps must be {FPS_MIN} to {FPS_MAX}, got {fps!r}")
-        if isinstance(data, PATHS):
-            given = take_file(data, "a video", ("mp4", "webm", "mov", "gif"))
-            self._set_large(FileEncoder("video", given, said), *given.parts)
-            return
         _array.check_layout(layout)
-        array = _array.as_array(data, "a video")
-        if array.ndim != 4:
-            raise ValueError(f"a video takes (time, height, width, channels), got shape {array.shape}")
-        array = _array.channels_last(array, layout, _array.is_torch(data), "a video")
-        frames, height, width, channels = array.shape
-        if frames > VIDEO_FRAMES_MAX:
-            raise ValueError(f"a video has {frames:,} frames; at most {VIDEO_FRAMES_MAX:,}")
-        _check_bytes("a video", array.size)
-        prepare("videos of frames", format)
-        said |= {"width": width, "height": height, "frames": frames, "fps": float(fps)}
-        pixels = _array.to_bytes(array, "a video")
-        self._set_large(FramesEncoder(_array.MODES[channels], format, said), pixels)
+        _array.check_normalize(normalize)
+        with self._refusing():
+            said: dict[str, Any] = caption_of(caption, self)
+            if isinstance(data, PATHS):
+                given = take_file(data, "a video", ("mp4", "webm", "mov", "gif"))
+                self._set_large(FileEncoder("video", given, said), *given.parts)
+                return
+            array = _array.as_array(data, "a video")
+            while array.ndim > 4 and array.shape[0] == 1:  # a batch of one
+                array = array[0]
+            if array.ndim != 4:
+                raise ValueError(f"a video takes (time, height, width, channels), got shape {array.shape}")
+            array = _array.channels_last(array, layout, _array.is_torch(data), "a video")
+            frames, height, width, channels = array.shape
+            if frames > VIDEO_FRAMES_MAX:
+                raise ValueError(f"a video has {frames:,} frames; at most {VIDEO_FRAMES_MAX:,}")
+            _check_bytes("a video", array.size)
+            prepare("videos of frames", format)
+            pixels, shown = _array.to_bytes(array, "a video", normalize, self._remark)
+            said |= {"width": width, "height": height, "frames": frames, "fps": float(fps)}
+            said |= {"range": list(shown)} if shown else {}
+            self._set_large(FramesEncoder(_array.MODES[channels], format, said), pixels)
 
 
 class FramesEncoder:

@@ -25,7 +25,9 @@ class Document(Media):
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{kind}: the text is not valid Unicode") from None
+            self._remark("characters that are no Unicode become ?")
+            data = text.encode("utf-8", "replace")
+            text = data.decode()
         if len(data) > DOCUMENT_BYTES_MAX:
             raise ValueError(f"{kind} of {len(data):,} bytes; at most {DOCUMENT_BYTES_MAX:,}")
         if len(data) <= INLINE_BYTES_MAX:
@@ -76,7 +78,8 @@ class Html(Document):
     kind = "html"
 
     def __init__(self, data: str | os.PathLike[str], caption: str | None = None) -> None:
-        self._set_text("html", _text_of(data, "html"), "html", dict(caption_of(caption)))
+        with self._refusing():
+            self._set_text("html", _text_of(data, "html"), "html", dict(caption_of(caption, self)))
 
 
 class Text(Document):
@@ -86,7 +89,8 @@ class Text(Document):
     kind = "text"
 
     def __init__(self, data: str | os.PathLike[str], caption: str | None = None) -> None:
-        self._set_text("text", _text_of(data, "text"), "txt", dict(caption_of(caption)))
+        with self._refusing():
+            self._set_text("text", _text_of(data, "text"), "txt", dict(caption_of(caption, self)))
 
 
 class Markdown(Document):
@@ -96,7 +100,8 @@ class Markdown(Document):
     kind = "markdown"
 
     def __init__(self, data: str | os.PathLike[str], caption: str | None = None) -> None:
-        self._set_text("markdown", _text_of(data, "markdown"), "md", dict(caption_of(caption)))
+        with self._refusing():
+            self._set_text("markdown", _text_of(data, "markdown"), "md", dict(caption_of(caption, self)))
 
 
 class Plotly(Document):
@@ -106,6 +111,7 @@ class Plotly(Document):
     kind = "plotly"
 
     def __init__(self, figure: Any, caption: str | None = None) -> None:
-        if not hasattr(figure, "to_json"):
-            raise TypeError(f"a figure of plotly is expected, got {type(figure).__name__}")
-        self._set_text("plotly", str(figure.to_json()), "json", dict(caption_of(caption)))
+        with self._refusing():
+            if not hasattr(figure, "to_json"):
+                raise TypeError(f"a figure of plotly is expected, got {type(figure).__name__}")
+            self._set_text("plotly", str(figure.to_json()), "json", dict(caption_of(caption, self)))

@@ -7,29 +7,67 @@ an event of the run in the call; the others wait for the thread that encodes the
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import time
-from typing import Any
+from typing import Any, TypeVar
 
 from tracker import _core
+from tracker._hint import hint
 from tracker._media_queue import Encoder, Item, Payload, queue, reason_of
 
 # A value up to here is a part of its event
 INLINE_BYTES_MAX = 64 * 1024
 CAPTION_CHARS_MAX = 4096
+# Plainer forms that are told of one value
+REMARKS_MAX = 8
 # Media of one list
 LIST_VALUES_MAX = 1000
+# Errors that can be made of one text
+_PLAIN = (TypeError, ValueError, OverflowError)
 FULL = "no memory is left for media that wait to be encoded, and the disk did not take it raw"
 
 
-class Media:
-    """What all media are; made by its subclasses. Threads: any may hold and log one, also several times."""
+Made = TypeVar("Made", bound="Media")
 
-    __slots__ = ("_description", "_encoder", "_payload")
+
+class Media:
+    """What all media are; made by its subclasses. Threads: any may hold and log one, also several times.
+
+    A constructor raises for a wrong argument alone. Data that it cannot show make it a medium with a `problem`, which
+    log() counts as refused, by name, and a strict run raises; what is shown in a plainer form is said once and counted.
+    """
+
+    __slots__ = ("_description", "_encoder", "_error", "_payload", "_remarks")
 
     _description: dict[str, Any] | None  # of a small one: the whole value of its event
     _encoder: Encoder | None
+    _error: Exception | None  # why it cannot be logged
     _payload: Payload
+    _remarks: tuple[str, ...]  # what of it is in a plainer form
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        made = super().__new__(cls)
+        made._error, made._remarks = None, ()
+        return made
+
+    @property
+    def problem(self) -> str | None:
+        """Why log() will refuse it; None where it will not."""
+        return None if self._error is None else str(self._error) or type(self._error).__name__
+
+    def _take_from(self, other: Media) -> None:
+        self._description, self._encoder, self._payload = other._description, other._encoder, other._payload
+        self._error, self._remarks = other._error, other._remarks
+
+    def _remark(self, what: str) -> None:
+        if what not in self._remarks and len(self._remarks) < REMARKS_MAX:
+            self._remarks = (*self._remarks, what)
+
+    def _refusing(self) -> _Refusing:
+        """In a constructor, around what the data of a step may raise."""
+        return _Refusing(self)
 
     def _set_small(self, description: dict[str, Any]) -> None:
         self._description, self._encoder, self._payload = description, None, ()
@@ -44,13 +82,50 @@ class Media:
         return self
 
 
-def caption_of(caption: object) -> dict[str, str]:
-    """TypeError, ValueError say what was expected."""
+class _Refusing:
+    """What is raised within becomes the problem of the medium; a missing package and a signal are raised on."""
+
+    __slots__ = ("_medium",)
+
+    def __init__(self, medium: Media) -> None:
+        self._medium = medium
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, ImportError):
+            return False
+        error.__context__ = error.__cause__ = None  # their frames hold the data
+        medium = self._medium
+        medium._error = error.with_traceback(None)
+        medium._description, medium._encoder, medium._payload = None, None, ()
+        return True
+
+
+def sound(medium: Made) -> Made:
+    """As it is; raises its problem where it has one."""
+    if medium._error is not None:
+        raise medium._error
+    return medium
+
+
+def caption_of(caption: object, medium: Media | None = None) -> dict[str, str]:
+    """As a str. A longer one is cut, which is a remark of `medium`."""
     if caption is None:
         return {}
-    if not isinstance(caption, str):
-        raise TypeError(f"caption must be a str, got {type(caption).__name__}")
-    return {"caption": short_text("caption", caption, CAPTION_CHARS_MAX)}
+    text = str.__str__(caption) if isinstance(caption, str) else str(caption)
+    if len(text) > CAPTION_CHARS_MAX and medium is not None:
+        medium._remark(f"its caption of {len(text):,} characters is cut at {CAPTION_CHARS_MAX:,}")
+    return {"caption": clean_text(text, CAPTION_CHARS_MAX)}
+
+
+def clean_text(text: str, limit: int) -> str:
+    """At most `limit` characters; what is no Unicode becomes "?"."""
+    text = str.__str__(text)
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return text.encode("utf-8", "replace").decode()
 
 
 def short_text(name: str, text: str, limit: int) -> str:
@@ -80,9 +155,15 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
         found = type(other).__name__
         made = not isinstance(other, Media)
         why = f"a list of media holds a {found}" if made else f"its {found} was not made by its constructor"
-        why += f": {problem}" if problem is not None else ""
+        why += f": {problem}" if problem is not None else hint(other) if made else ""
         core.reject_media(key, why)
         problem = TypeError(f"'{key}': {why}")
+    for refused in [value._error for value in values if value._error is not None]:
+        core.reject_media(key, str(refused) or type(refused).__name__)
+        problem = problem or type(refused)(f"'{key}': {refused}") if type(refused) in _PLAIN else problem or refused
+    values = [value for value in values if value._error is None]
+    if not values and core.takes_media:
+        return problem
     code = core.begin_media(key, step, len(values))
     if code != "ok":
         ended = run._pid == os.getpid() and core.finished  # what a forked child has is inert, which is no error
@@ -97,7 +178,7 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
         for index, value in enumerate(values[:LIST_VALUES_MAX]):
             place = {"index": index} if isinstance(given, (list, tuple)) else {}
             left -= 1
-            problem = _log_one(core, key, step, call, time_us, value, place) or problem
+            problem = _log_one(run, key, step, call, time_us, value, place) or problem
     except BaseException as error:  # what a signal's handler raises
         core.drop_media(key, reason_of(error), "the call was interrupted", left)
         raise
@@ -115,10 +196,22 @@ def _media_of(listed: list[object]) -> tuple[list[object], BaseException | None]
     return listed, problem
 
 
+def _tell(run: Any, key: str, remarks: tuple[str, ...]) -> None:
+    """Counts what is logged in a plainer form, and says it once a name."""
+    told: dict[str, int] = run._plainer
+    told[key] = told.get(key, 0) + 1
+    if told[key] == 1:
+        with contextlib.suppress(Exception):  # no stderr
+            print(f"tracker: '{key}': {'; '.join(remarks)} (said once)", file=sys.stderr)
+
+
 def _log_one(
-    core: _core.RunCore, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
+    run: Any, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
 ) -> BaseException | None:
+    if value._remarks:
+        _tell(run, key, value._remarks)
     value = withheld(key, value)
+    core: _core.RunCore = run._core
     if value._encoder is not None:
         item = Item(core, key, step, call, time_us, value._encoder, value._payload, place)
         try:

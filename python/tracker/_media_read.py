@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,7 +56,7 @@ class MediaEntry:
         if self.kind == "audio" and self.info.get("ext") == "wav":
             return _samples(self.path or "")
         if self.kind == "table":
-            return TableData(json.loads(self.bytes))
+            return TableData(json.loads(self.bytes), self._pictures())
         if "data" in self.info:
             return self.info["data"]
         if self.info.get("ext") == "json":
@@ -65,26 +66,43 @@ class MediaEntry:
         return self.bytes
 
     def masks(self) -> dict[str, Any]:
-        """The masks of an image by name, arrays of (height, width)."""
-        media = Path(self.path or "").parent.parent
-        return {
-            name: _pixels(str(media / mask["digest"][:2] / f"{mask['digest']}.{mask['ext']}"))
-            for name, mask in self.info.get("masks", {}).items()
-            if len(mask.get("digest", "")) == 64 and mask["digest"].isalnum() and mask.get("ext") in ("png", "npy")
-        }
+        """The masks of an image by name, arrays of (height, width) with the ids that were given."""
+        out: dict[str, Any] = {}
+        for name, mask in self.info.get("masks", {}).items():
+            if (path := self._beside(mask)) and mask["ext"] in ("png", "npy"):
+                out[name] = _pixels(path)
+                if ids := mask.get("ids"):
+                    out[name] = numpy_for("reading an image").array(ids)[out[name]]
+        return out
+
+    def _beside(self, info: dict[str, Any]) -> str | None:
+        """The path of a further file of this value."""
+        digest, extension = str(info.get("digest", "")), str(info.get("ext", ""))
+        if len(digest) != 64 or not digest.isalnum() or not extension.isalnum():
+            return None
+        return str(Path(self.path or "").parent.parent / digest[:2] / f"{digest}.{extension}")
+
+    def _pictures(self) -> list[MediaEntry]:
+        """Those in the cells of a table."""
+        out = []
+        for info in self.info.get("pictures", ()):
+            out.append(MediaEntry("", self.name, (self.step, self.time, self.attempt, self.rank, info, "")))
+            out[-1].path = self._beside(info)
+        return out
 
     def __repr__(self) -> str:
         return f"<tracker.MediaEntry {self.name} step {self.step}: {self.kind}>"
 
 
 class TableData:
-    """A table read back: names, types ("bool", "int", "float", "text", "time") and columns by name."""
+    """A table read back: names, types ("bool", "int", "float", "text", "time", "mixed") and columns by name. A picture
+    in a cell is a MediaEntry."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], pictures: Sequence[MediaEntry] = ()) -> None:
         self.rows: int = document["rows"]
         self.types: dict[str, str] = {column["name"]: column["type"] for column in document["columns"]}
         self.columns: dict[str, list[Any]] = {
-            column["name"]: [_cell(value, column["type"]) for value in column["values"]]
+            column["name"]: [_cell(value, column["type"], pictures) for value in column["values"]]
             for column in document["columns"]
         }
 
@@ -100,9 +118,13 @@ class TableData:
         return pandas().DataFrame(self.columns)
 
 
-def _cell(value: Any, kind: str) -> Any:
+def _cell(value: Any, kind: str, pictures: Sequence[MediaEntry]) -> Any:
     if value is None or kind in ("bool", "int", "text"):
         return value
+    if kind == "mixed":
+        from tracker._table_cells import cell_of
+
+        return cell_of(value, pictures)
     if kind == "float":
         return float(value)
     import datetime

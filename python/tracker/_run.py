@@ -42,11 +42,23 @@ class Run(_core.Run):
     after it the run that was current before is so again. A run that nobody finishes ends with the process.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_config", "_labels", "_pid", "_recorded", "_slot", "_summary", "_watched")
+    __slots__ = (
+        "__weakref__",
+        "_cell",
+        "_config",
+        "_labels",
+        "_pid",
+        "_plainer",
+        "_recorded",
+        "_slot",
+        "_summary",
+        "_watched",
+    )
 
     _pid: int
     _recorded: bool
     _labels: dict[str, object]
+    _plainer: dict[str, int]  # media logged in a plainer form, by name
     _cell: object  # of the notebook that opened it
     _watched: list[Any]  # what watch() has hooked
     _slot: _current.Slot  # of the contexts in which it was set
@@ -55,6 +67,7 @@ class Run(_core.Run):
         self._pid = os.getpid()
         self._recorded = core.recording
         self._labels = {}
+        self._plainer = {}
         self._cell = None
         self._watched = []
         self._slot = _current.NO_RUN
@@ -348,7 +361,11 @@ class Run(_core.Run):
             now["series"] = {name: SeriesStatus(*counts) for name, counts in self._core.series_status().items()}
         on_device = sys.modules["tracker._device"].waiting(self._core) if "tracker._device" in sys.modules else 0
         return RunStatus(
-            values_rounded=self._values_rounded, steps_changed=self._steps_changed, values_on_device=on_device, **now
+            values_rounded=self._values_rounded,
+            steps_changed=self._steps_changed,
+            media_plainer=sum(self._plainer.values()),
+            values_on_device=on_device,
+            **now,
         )
 
     def finish(self, exit_code: int | None = None, timeout: float = 10.0) -> None:

@@ -74,6 +74,7 @@ class RunStatus(NamedTuple):
     series: Mapping[str, SeriesStatus] | None = None
     steps_changed: int = 0  # steps that were no whole number of int64: the floor was taken, or none
     values_on_device: int = 0  # on their way from a GPU (docs/devices.md); points when they have arrived, not before
+    media_plainer: int = 0  # logged in a plainer form: of another range, without a box, a cell as text
 
     @property
     def media_pending(self) -> int:
@@ -109,6 +110,8 @@ class RunStatus(NamedTuple):
             text += f"; {self.media_stored:,} of {self.media_logged:,} media stored"
         if self.media_dropped:
             text += f", {self.media_dropped:,} dropped"
+        if self.media_plainer:
+            text += f", {self.media_plainer:,} in a plainer form"
         if self.disk_full:
             text += f"; the store has reached max_disk ({self.max_disk:,} bytes)"
         if self.degraded:

@@ -7,12 +7,14 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracker import _core
-from tracker._image_array import as_array, numpy_for, plain_number
-from tracker._media import INLINE_BYTES_MAX, Media, caption_of, short_text
+from tracker._image_array import as_array, numpy_for
+from tracker._labels import IGNORED, Label, check_classes, ignored_of, labels_of, named, of_one_kind
+from tracker._media import INLINE_BYTES_MAX, Media, caption_of
 
 if TYPE_CHECKING:
     from tracker._media_queue import Files
@@ -24,7 +26,6 @@ CLASSES_MAX = 1000
 CURVE_POINTS_MAX = 1_000_000
 # Of a point as JSON: "0.0," three times. What has more than a text may have within an event is a file
 CURVE_POINT_BYTES_MIN = 12
-LABEL_CHARS_MAX = 256
 
 
 class Structured(Media):
@@ -60,7 +61,8 @@ class Histogram(Structured):
 
     values: numbers of any shape; bins: how many between the smallest and the largest finite one. NaN and infinities are
     counted beside the bins. Or counts= and edges=, one edge more than counts, rising. The bins are exact.
-    TypeError and ValueError say what was expected, ImportError without NumPy where values are given.
+    ValueError for a wrong argument; values that are no numbers make a histogram with a `problem`, which log() counts as
+    refused. ImportError without NumPy where values are given.
     """
 
     __slots__ = ()
@@ -69,26 +71,27 @@ class Histogram(Structured):
     def __init__(
         self, values: Any = None, bins: int = 64, *, counts: Any = None, edges: Any = None, caption: str | None = None
     ) -> None:
-        said: dict[str, Any] = dict(caption_of(caption))
         if (values is None) == (counts is None) or (counts is None) != (edges is None):
             raise ValueError("a histogram is made of values, or of counts= and edges=")
-        if counts is not None:
-            self._set_data("histogram", _known_bins(list(counts), list(edges)), said)
-            return
         if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= HISTOGRAM_BINS_MAX:
             raise ValueError(f"bins must be 1 to {HISTOGRAM_BINS_MAX}, got {bins!r}")
-        np = numpy_for("a histogram of values")
-        array = as_array(values, "a histogram").ravel()
-        if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-            array = array.astype(np.float64)
-        finite, low, high, total, nan, pos_inf, neg_inf = _core.summarize_values(array)
-        data: dict[str, Any] = {"counts": [], "edges": []}
-        if finite:
-            borders = _borders(np, low, high, bins).tolist()
-            data = {"counts": _core.count_in_bins(array, borders), "edges": borders, "min": low, "max": high}
-            data |= {"sum": total} if math.isfinite(total) else {}
-        data |= {"nan": nan, "pos_inf": pos_inf, "neg_inf": neg_inf}
-        self._set_data("histogram", data, said)
+        with self._refusing():
+            data = _known_bins(list(counts), list(edges)) if counts is not None else _counted(values, bins)
+            self._set_data("histogram", data, dict(caption_of(caption, self)))
+
+
+def _counted(values: Any, bins: int) -> dict[str, Any]:
+    np = numpy_for("a histogram of values")
+    array = as_array(values, "a histogram").ravel()
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        array = array.astype(np.float64)
+    finite, low, high, total, nan, pos_inf, neg_inf = _core.summarize_values(array)
+    data: dict[str, Any] = {"counts": [], "edges": []}
+    if finite:
+        borders = _borders(np, low, high, bins).tolist()
+        data = {"counts": _core.count_in_bins(array, borders), "edges": borders, "min": low, "max": high}
+        data |= {"sum": total} if math.isfinite(total) else {}
+    return data | {"nan": nan, "pos_inf": pos_inf, "neg_inf": neg_inf}
 
 
 def _borders(np: Any, low: float, high: float, bins: int) -> Any:
@@ -128,11 +131,17 @@ class Curves(Structured):
 
     __slots__ = ()
 
-    def __init__(self, kind: str, curves: list[dict[str, Any]], caption: str | None) -> None:
+    def __init__(
+        self, kind: str, make: Callable[[Callable[[str], None]], list[dict[str, Any]]], caption: str | None
+    ) -> None:
+        """`make` takes what hears remarks."""
+        with self._refusing():
+            self._set_curves(kind, make(self._remark), dict(caption_of(caption, self)))
+
+    def _set_curves(self, kind: str, curves: list[dict[str, Any]], said: dict[str, Any]) -> None:
         points = sum(len(curve["x"]) for curve in curves)
         if points > CURVE_POINTS_MAX:
             raise ValueError(f"curves of {points:,} points; at most {CURVE_POINTS_MAX:,}")
-        said: dict[str, Any] = dict(caption_of(caption))
         if points * CURVE_POINT_BYTES_MIN > INLINE_BYTES_MAX:
             self._set_large(JsonEncoder(kind, said), f'{{"curves":[{",".join(map(_curve_json, curves))}]}}'.encode())
             return
@@ -155,72 +164,54 @@ class ConfusionMatrix(Structured):
     __slots__ = ()
     kind = "confusion_matrix"
 
-    def __init__(self, counts: list[list[int]], classes: list[str], caption: str | None) -> None:
-        data = {"classes": classes, "counts": counts}
-        self._set_data("confusion_matrix", data, dict(caption_of(caption)))
+    def __init__(self, labels: Any, predictions: Any, classes: Any, ignore: Any, caption: str | None) -> None:
+        with self._refusing():
+            data, ignored = self._counts(labels, predictions, classes, ignore)
+            said: dict[str, Any] = dict(caption_of(caption, self)) | ({"ignored": ignored} if ignored else {})
+            self._set_data("confusion_matrix", data, said)
+
+    def _counts(self, labels: Any, predictions: Any, classes: Any, ignore: Any) -> tuple[dict[str, Any], int]:
+        true, taken = labels_of(labels), labels_of(predictions)
+        if len(true) != len(taken) or not true:
+            hint = "; of scores a class take predictions.argmax(-1)" if getattr(predictions, "ndim", 1) > 1 else ""
+            raise ValueError(f"labels and predictions must have one length, 1 or more, got {len(true)} and "
+                             f"{len(taken)}{hint}")  # fmt: skip
+        true, taken = of_one_kind(true, taken)
+        unwanted = ignored_of(ignore)
+        pairs = Counter(zip(true, taken, strict=True))
+        out = [pair for pair in pairs if str(pair[0]) in unwanted or str(pair[1]) in unwanted]
+        ignored = sum(pairs.pop(pair) for pair in out)
+        if not pairs:
+            raise ValueError(f"all {ignored:,} labels are ignored ({', '.join(sorted(unwanted))})")
+        occur = {label for pair in pairs for label in pair}
+        _check_classes(max(len(occur), 0 if classes is None else len(list(classes))))
+        names = named(occur, classes, self._remark)
+        _check_classes(len(names))
+        place = {label: i for i, label in enumerate(names)}
+        matrix = [[0] * len(names) for _ in names]
+        for (a, b), count in pairs.items():
+            matrix[place[str(a)]][place[str(b)]] += count
+        return {"classes": list(names.values()), "counts": matrix}, ignored
 
 
 def confusion_matrix(
-    labels: Any, predictions: Any, classes: Sequence[str] | None = None, *, caption: str | None = None
+    labels: Any,
+    predictions: Any,
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None,
+    *,
+    ignore: Any = IGNORED,
+    caption: str | None = None,
 ) -> ConfusionMatrix:
-    """Counts by (true class, predicted class). labels, predictions: ints from 0, or names that stand in classes.
+    """Counts by (true class, predicted class), of labels that are ints, texts or bools, in arrays of one size.
 
-    Whole floats are ints; so are bools beside numbers, while True and False alone are names. classes: their names, no
-    two alike; without them all numbers to the largest, or what occurs, sorted. ValueError says what was expected.
+    Without classes what occurs is a class, sorted: 1, 2 and 10 are three. classes: a dict {label: name}, or a list of
+    labels in their order, or of names for the ints 0, 1, 2, …; those that do not occur are shown too, and what occurs
+    beside them stands behind them, said once. ignore: a label, or several, whose pairs are left out; None: none is.
+    Whole floats are ints; so are bools beside ints, while True and False alone are names. TypeError: classes is no list
+    or dict. Anything else that cannot be shown makes a matrix with a `problem`, which log() counts as refused.
     """
-    true, taken = _flat(labels), _flat(predictions)
-    if len(true) != len(taken) or not true:
-        raise ValueError(f"labels and predictions must have one length, 1 or more, got {len(true)} and {len(taken)}")
-    by_number = _by_number(true, taken)
-    if classes is not None:
-        found = [short_text("the name of a class", str(name), LABEL_CHARS_MAX) for name in classes]
-    elif by_number:
-        count = max(max(true), max(taken)) + 1
-        _check_classes(count)  # an id among the labels would be a list of so many names
-        found = [str(i) for i in range(count)]
-    else:
-        found = sorted({str(each) for each in true + taken})
-    _check_classes(len(found))
-    place = {name: i for i, name in enumerate(found)}
-    if len(place) < len(found):
-        twice = next(name for i, name in enumerate(found) if place[name] != i)
-        raise ValueError(f"two classes are called {twice!r}")
-    matrix = [[0] * len(found) for _ in found]
-    for a, b in zip(true, taken, strict=True):
-        try:
-            row, column = (a, b) if by_number else (place[str(a)], place[str(b)])
-            if row < 0 or column < 0:
-                raise IndexError
-            matrix[row][column] += 1
-        except (IndexError, KeyError):
-            raise ValueError(f"{a!r} or {b!r} is none of the {len(found)} classes") from None
-    return ConfusionMatrix(matrix, found, caption)
-
-
-def _flat(values: Any) -> list[Any]:
-    """Its values as Python has them: a number of NumPy, torch or JAX in a list is one too."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-    listed = values.tolist() if hasattr(values, "tolist") else [plain_number(each) for each in values]
-    if not isinstance(listed, list) or any(isinstance(each, list) for each in listed):
-        raise ValueError("labels and predictions take one axis")
-    return listed
-
-
-def _by_number(true: list[Any], taken: list[Any]) -> bool:
-    """Whether these are class numbers; whole floats and bools among numbers become ints in the lists."""
-    kinds = set(map(type, true)) | set(map(type, taken))
-    if not all(issubclass(kind, (int, float)) for kind in kinds) or kinds == {bool}:
-        return False
-    if kinds != {int}:
-        true[:], taken[:] = map(_class_number, true), map(_class_number, taken)
-    return True
-
-
-def _class_number(value: float) -> int:
-    if not math.isfinite(value) or value != int(value):
-        raise ValueError(f"labels and predictions take ints from 0, or names; got {value!r}")
-    return int(value)
+    check_classes(classes)
+    return ConfusionMatrix(labels, predictions, classes, ignore, caption)
 
 
 def _check_classes(count: int) -> None:
@@ -228,43 +219,93 @@ def _check_classes(count: int) -> None:
         raise ValueError(f"a confusion matrix has 1 to {CLASSES_MAX} classes, got {count:,}")
 
 
-def pr_curve(labels: Any, scores: Any, classes: Sequence[str] | None = None, *, caption: str | None = None) -> Curves:
+def pr_curve(
+    labels: Any,
+    scores: Any,
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None,
+    *,
+    ignore: Any = IGNORED,
+    caption: str | None = None,
+) -> Curves:
     """Precision over recall, at each threshold that the scores have; none is left out.
 
-    labels: 0 and 1 (or bool) with scores of one axis; or class numbers with scores of (samples, classes), a curve a
-    class against the rest. ValueError says what was expected. ImportError without NumPy.
+    labels: ints, texts or bools. Beside scores of one axis there are two of them: of 0 and 1, -1 and 1, False and True
+    the second is the one looked for, else the last of classes, or of what occurs, sorted. Beside scores of (samples,
+    classes) a column is a class against the rest: those of classes in their order, else 0, 1, 2, … or, of texts, what
+    occurs, sorted. classes, ignore: as of confusion_matrix(). Samples whose score is NaN or infinite are left out, said
+    once. TypeError: classes is no list or dict. Anything else makes a curve with a `problem`, which log() counts as
+    refused. ImportError without NumPy.
     """
-    return Curves("pr_curve", [_curve(*each, roc=False) for each in _problems(labels, scores, classes)], caption)
+    check_classes(classes)
+    return Curves("pr_curve", lambda remark: _curves(labels, scores, classes, ignore, remark, roc=False), caption)
 
 
-def roc_curve(labels: Any, scores: Any, classes: Sequence[str] | None = None, *, caption: str | None = None) -> Curves:
+def roc_curve(
+    labels: Any,
+    scores: Any,
+    classes: Sequence[Any] | Mapping[Any, Any] | None = None,
+    *,
+    ignore: Any = IGNORED,
+    caption: str | None = None,
+) -> Curves:
     """True positives over false positives, as pr_curve(), with the area below each curve."""
-    return Curves("roc_curve", [_curve(*each, roc=True) for each in _problems(labels, scores, classes)], caption)
+    check_classes(classes)
+    return Curves("roc_curve", lambda remark: _curves(labels, scores, classes, ignore, remark, roc=True), caption)
 
 
-def _problems(labels: Any, scores: Any, classes: Sequence[str] | None) -> list[tuple[str, Any, Any]]:
-    """(name, which are of the class, scores) a curve."""
+def _curves(
+    labels: Any, scores: Any, classes: Any, ignore: Any, remark: Callable[[str], None], *, roc: bool
+) -> list[dict[str, Any]]:
     np = numpy_for("curves")
-    true, given = as_array(labels, "labels"), as_array(scores, "scores").astype(np.float64)
-    if true.ndim != 1 or given.ndim not in (1, 2) or len(true) != len(given):
-        raise ValueError(f"labels take one axis and scores one or two of the same length, got shapes {true.shape} and "
-                         f"{given.shape}")  # fmt: skip
-    if not np.isfinite(given).all():
-        raise ValueError("scores hold NaN or infinite values")
+    (true,) = of_one_kind(labels_of(labels))
+    given = as_array(scores, "scores").astype(np.float64)
+    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    if given.ndim not in (1, 2) or len(true) != len(given):
+        raise ValueError(f"labels take one axis and scores one or two of the same length, got {len(true):,} labels and "
+                         f"scores of shape {given.shape}")  # fmt: skip
+    unwanted = ignored_of(ignore)
+    of_text = {label: str(label) for label in set(true)}
+    texts = np.array([of_text[label] for label in true], dtype=object)
+    known = np.isfinite(given) if given.ndim == 1 else np.isfinite(given).all(axis=1)
+    if not known.all():
+        remark(f"{int((~known).sum()):,} samples whose score is NaN or infinite are left out")
+    kept = known & ~np.isin(texts, list(unwanted)) if unwanted else known
+    if not kept.any():
+        raise ValueError("no sample has a label that counts and a finite score")
+    texts, given = texts[kept], given[kept]
+    occur = {label for label, text in of_text.items() if text not in unwanted}
     if given.ndim == 1:
-        if not np.isin(true, (0, 1)).all():
-            raise ValueError("labels beside scores of one axis are 0 and 1")
-        return [(str(classes[-1]) if classes else "1", true.astype(bool), given)]
-    count = given.shape[1]
-    names = [str(i) for i in range(count)] if classes is None else list(map(str, classes))
-    if len(names) != count or count > CLASSES_MAX:
-        raise ValueError(f"scores of {count:,} classes need as many names, at most {CLASSES_MAX}; got {len(names):,}")
-    if not np.isin(true, np.arange(count)).all():
-        raise ValueError(f"labels are the numbers of {count} classes, from 0")
-    return [
-        (short_text("the name of a class", name, LABEL_CHARS_MAX), true == i, given[:, i])
-        for i, name in enumerate(names)
-    ]
+        label, name = _positive(occur, classes, remark)
+        return [_curve(name, texts == label, given, roc=roc)]
+    columns = _columns(occur, classes, given.shape[1])
+    return [_curve(name, texts == label, given[:, i], roc=roc) for i, (label, name) in enumerate(columns.items())]
+
+
+def _positive(occur: set[Label], classes: Any, remark: Callable[[str], None]) -> tuple[str, str]:
+    """The label that is looked for, as text, and its name."""
+    bools = all(isinstance(each, bool) for each in occur)
+    if classes is None and not bools and occur <= {-1, 0, 1}:
+        return "1", "1"
+    if classes is None and bools:
+        return "True", "1"
+    names = named(occur, classes, remark)
+    if len(names) != 2:
+        raise ValueError(f"labels beside scores of one axis are two, got {', '.join(list(names)[:5]) or 'none'}; "
+                         "classes=[negative, positive] says both")  # fmt: skip
+    return list(names.items())[1]
+
+
+def _columns(occur: set[Label], classes: Any, count: int) -> dict[str, str]:
+    """{label as text: name} of the columns of scores."""
+    if count > CLASSES_MAX:
+        raise ValueError(f"scores of {count:,} classes; at most {CLASSES_MAX:,}")
+    if classes is None and not any(isinstance(each, str) for each in occur):
+        occur, classes = {int(each) for each in occur}, list(range(count))
+    names = named(occur, classes, lambda _: None)
+    if len(names) != count:
+        raise ValueError(f"scores have {count:,} columns, and {', '.join(list(names)[:5])} are {len(names):,} classes; "
+                         "classes=[…] says the label of each column")  # fmt: skip
+    return names
 
 
 def _curve(name: str, positive: Any, scores: Any, *, roc: bool) -> dict[str, Any]:

@@ -76,6 +76,13 @@ void add_file(const Value& value, std::vector<MediaFileName>* out) {
   if (!path.empty()) out->push_back({path, static_cast<uint64_t>(std::max<int64_t>(0, value.int_or("bytes", 0)))});
 }
 
+void add_files(const Value& value, std::vector<MediaFileName>* out) {
+  add_file(value, out);
+  const Value* masks = value.find("masks");
+  if (masks != nullptr && masks->as_map() != nullptr)
+    for (const auto& [name, mask] : *masks->as_map()) add_file(mask, out);
+}
+
 }  // namespace
 
 Result<std::vector<MediaRow>> read_media(RunView* run, const std::string& name, bool all) {
@@ -150,10 +157,10 @@ Result<std::vector<MediaSummary>> summarize_media(RunView* run) {
 
 std::vector<MediaFileName> files_of_medium(const Value& value) {
   std::vector<MediaFileName> out;
-  add_file(value, &out);
-  const Value* masks = value.find("masks");
-  if (masks != nullptr && masks->as_map() != nullptr)
-    for (const auto& [name, mask] : *masks->as_map()) add_file(mask, &out);
+  add_files(value, &out);
+  const Value* pictures = value.find("pictures");  // in the cells of a table
+  if (pictures != nullptr && pictures->as_list() != nullptr)
+    for (const Value& picture : *pictures->as_list()) add_files(picture, &out);
   return out;
 }
 

@@ -84,7 +84,14 @@ def test_a_table_grows_and_is_stored_with_its_columns(wandb_run: wandb.Run) -> N
     wandb_run.log({"a": {"t": table}})
     table.add_data(3, "later", 1, 1.0)
     (entry,) = entries("a.t")
-    assert entry.load().to_rows() == [(1, "a", "5", 0.5), (2, "b", "x", 0.25)]
+    assert entry.load().to_rows() == [(1, "a", 5, 0.5), (2, "b", "x", 0.25)]
+
+
+def test_images_in_the_cells_of_a_table_are_stored_with_it(wandb_run: wandb.Run) -> None:
+    pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    wandb_run.log({"t": wandb.Table(columns=["id", "image"], data=[[1, wandb.Image(pixels)], [2, None]])})
+    (entry,) = entries("t")
+    assert np.array_equal(entry.load().columns["image"][0].load(), pixels)
 
 
 def test_frames_and_arrays_are_media_without_a_constructor(wandb_run: wandb.Run) -> None:

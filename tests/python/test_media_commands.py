@@ -76,3 +76,21 @@ def test_gc_removes_what_a_kill_left_and_rm_the_whole_folder(store: Path) -> Non
     assert len(files(run)) == 6
     assert command("rm", "media/kept", "--yes").returncode == 0
     assert not Path(run.dir).exists()
+
+
+def test_a_picture_in_a_table_is_a_file_of_the_run_to_verify_show_and_a_bundle(tmp_path: Path) -> None:
+    run = tracker.init(project="media", id="table", quiet=True)
+    pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    run.log({"t": tracker.Table({"picture": [tracker.Image(pixels)], "n": [1]})}, step=0)
+    run.finish(timeout=60)
+    shown = json.loads(command("show", "media/table", "--json").stdout)["media"]
+    assert shown[0]["bytes"] > files(run)[0].stat().st_size
+    bundle = tmp_path / "a.trk"
+    assert command("export", "media/table", "--bundle", str(bundle)).returncode == 0
+    other = tmp_path / "other"
+    assert command("import", str(bundle), "--dir", str(other)).returncode == 0
+    (entry,) = tracker.open_run("media/table", dir=str(other)).media("t")
+    assert np.array_equal(entry.load().columns["picture"][0].load(), pixels)
+    files(run)[0].unlink()
+    found = command("verify", "--json")
+    assert [f["kind"] for f in json.loads(found.stdout)["findings"]] == ["media-missing"]

@@ -110,8 +110,8 @@ def test_an_svg_that_is_too_large_to_be_searched_is_refused(tmp_path: Path, monk
     (tmp_path / "a.svg").write_text("<svg>" + "x" * 89 + "</svg>")
     tracker.Image(tmp_path / "a.svg")
     (tmp_path / "a.svg").write_text("<svg>" + "x" * 90 + "</svg>")
-    with pytest.raises(ValueError, match="an SVG of 101 bytes; at most 100, for it is searched for secrets"):
-        tracker.Image(tmp_path / "a.svg")
+    problem = tracker.Image(tmp_path / "a.svg").problem or ""
+    assert "an SVG of 101 bytes; at most 100, for it is searched for secrets" in problem
 
 
 def logged_everywhere(planted: Planted) -> tracker.Run:

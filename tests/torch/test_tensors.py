@@ -93,8 +93,6 @@ def test_a_tensor_is_an_image_with_its_channels_first(store: Path, dtype: torch.
     assert stored.media("graph")[0].load().shape == (4, 3, 3)
 
 
-def test_an_image_of_torch_with_nan_or_of_no_shape_of_an_image_is_refused() -> None:
-    with pytest.raises(ValueError, match="NaN"):
-        tracker.Image(torch.full((3, 4, 4), float("nan")))
-    with pytest.raises(ValueError, match="shape"):
-        tracker.Image(torch.zeros(2, 3, 4, 5))
+def test_an_image_of_torch_with_nan_is_shown_and_one_of_no_shape_of_an_image_is_refused() -> None:
+    assert "NaN" in tracker.Image(torch.full((3, 4, 4), float("nan")))._remarks[0]
+    assert "shape" in (tracker.Image(torch.zeros(2, 3, 4, 5)).problem or "")

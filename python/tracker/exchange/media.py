@@ -14,7 +14,7 @@ from tracker import _core
 from tracker._audio_video import Audio, Video
 from tracker._documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
 from tracker._image import Image
-from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media, withheld
+from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media, sound, withheld
 from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
 Entry = TypeVar("Entry")
@@ -41,12 +41,12 @@ def read_json(given: Path | bytes, errors: str = "replace") -> Any:
 
 # Of a file or of what stands in the source itself.
 MAKERS: dict[str, Callable[[Path | bytes, str | None], Media]] = {
-    "image": lambda given, caption: Image(given, caption),
-    "audio": lambda given, caption: Audio(given, caption=caption),
-    "video": lambda given, caption: Video(given, caption=caption),
-    "html": lambda given, caption: Html(read_document(given), caption),
-    "text": lambda given, caption: Text(read_document(given), caption),
-    "markdown": lambda given, caption: Markdown(read_document(given), caption),
+    "image": lambda given, caption: sound(Image(given, caption)),
+    "audio": lambda given, caption: sound(Audio(given, caption=caption)),
+    "video": lambda given, caption: sound(Video(given, caption=caption)),
+    "html": lambda given, caption: sound(Html(read_document(given), caption)),
+    "text": lambda given, caption: sound(Text(read_document(given), caption)),
+    "markdown": lambda given, caption: sound(Markdown(read_document(given), caption)),
 }
 
 

@@ -8,7 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tracker._table import COLUMN_NAME_CHARS_MAX, Table, check_size
+from tracker._media import sound
+from tracker._table import Table
+from tracker._table_columns import COLUMN_NAME_CHARS_MAX, check_size
 
 # What the tools write for what JSON has no word for.
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -18,6 +20,8 @@ def table_of_rows(columns: list[Any], rows: list[Any], leave_out: Callable[[str]
     """Of rows that are lists of cells. leave_out hears the type of each medium in a cell, of which only what the source
     says of it is kept. ValueError, TypeError: no table that log() takes."""
     check_size(len(rows), len(columns))
+    if not columns:
+        raise ValueError("a table has no columns")
     for row in rows:
         if not isinstance(row, list) or len(row) > len(columns):
             raise TypeError("a row is no list of as many cells as there are columns")
@@ -28,7 +32,7 @@ def table_of_rows(columns: list[Any], rows: list[Any], leave_out: Callable[[str]
         )
     if len(cells) < len(columns):
         raise ValueError("two columns have one name")
-    return Table(cells, caption=caption)
+    return sound(Table(cells, caption=caption))
 
 
 def table_of_objects(rows: list[Any], leave_out: Callable[[str], None], caption: str | None) -> Table:

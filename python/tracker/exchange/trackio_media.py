@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._media import Media
+from tracker._media import Media, sound
 from tracker._structured import Histogram
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of
 from tracker.exchange.plain_files import file_below
@@ -36,7 +36,7 @@ def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], Non
         elif name == "trackio.table":
             made = table_of_objects(value["_value"], lambda of: leave_out(f"values of type {of[:40]}"), caption)
         elif name == "trackio.histogram":
-            made = Histogram(counts=value["values"], edges=value["bins"], caption=caption)
+            made = sound(Histogram(counts=value["values"], edges=value["bins"], caption=caption))
         elif name == "trackio.markdown":
             made = MAKERS["markdown"](value["_value"].encode("utf-8", "replace"), caption)
         else:

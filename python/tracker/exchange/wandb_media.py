@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker._image import Image
-from tracker._media import Media
+from tracker._media import Media, sound
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_json
@@ -77,9 +77,9 @@ def media_of(
 
 
 def _image(file: Path, caption: str | None, overlays: Overlays, place: int) -> Image:
-    image = Image(file, caption)  # of what is no image the overlays are counted too
+    image = sound(Image(file, caption))  # of what is no image the overlays are counted too
     found = overlays.of(place)
-    return Image(file, caption, **found) if found else image
+    return sound(Image(file, caption, **found)) if found else image
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[str, object, str | None]]:
@@ -115,7 +115,7 @@ def _histogram(value: dict[str, Any]) -> Histogram:
         if packed["count"] > HISTOGRAM_BINS_MAX:
             raise ValueError("too many bins")
         edges = [packed["min"] + packed["size"] * i for i in range(int(packed["count"]) + 1)]
-    return Histogram(counts=value["values"], edges=edges)
+    return sound(Histogram(counts=value["values"], edges=edges))
 
 
 def _table(path: Path, caption: str | None, leave_out: Callable[[str], None]) -> Table:

@@ -31,8 +31,7 @@ class Image(_Image):
         size: Any = None,
     ) -> None:  # fmt: skip
         if isinstance(data_or_path, Media):  # it is copied, with its own caption
-            for slot in ("_description", "_encoder", "_payload"):
-                setattr(self, slot, getattr(data_or_path, slot))
+            self._take_from(data_or_path)
             return
         kind = (file_type or "png").lower()
         if kind not in FORMATS:
@@ -96,7 +95,7 @@ def _pillow_image(data: Any, layout: str | None) -> Any:
         drawn = io.BytesIO()
         data.savefig(drawn, format="png")
         return module.open(drawn)
-    pixels, width, height, mode = _image_array.picture(data, layout, "an image")
+    pixels, width, height, mode, _ = _image_array.picture(data, layout, "an image", None, lambda _: None)
     return module.frombuffer(mode, (width, height), bytes(pixels), "raw", mode, 0, 1)
 
 

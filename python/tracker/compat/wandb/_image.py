@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracker import _image
+from tracker._labels import LABEL_CHARS_MAX
 from tracker._media import CAPTION_CHARS_MAX
 from tracker.compat.wandb._pixels import from_array
 
@@ -33,8 +34,7 @@ class Image(_image.Image):
     ) -> None:
         self._caption, self._grouping = caption, grouping
         if isinstance(data_or_path, Image):
-            self._description, self._encoder = data_or_path._description, data_or_path._encoder
-            self._payload = data_or_path._payload
+            self._take_from(data_or_path)
             self._size = data_or_path._size
             return
         data = _data(data_or_path, mode, normalize)
@@ -126,7 +126,7 @@ def _box(box: Mapping[str, Any], size: tuple[int, int] | None, labels: dict[Any,
     number = box.get("class_id")
     label = box.get("box_caption") or labels.get(number) or ("" if number is None else str(number))
     scores = [score for score in (box.get("scores") or {}).values() if isinstance(score, (int, float))]
-    out: dict[str, Any] = {"box": [float(corner) for corner in corners], "label": label[: _image.LABEL_CHARS_MAX]}
+    out: dict[str, Any] = {"box": [float(corner) for corner in corners], "label": label[:LABEL_CHARS_MAX]}
     return {**out, "score": float(scores[0])} if scores else out
 
 

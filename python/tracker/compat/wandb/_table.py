@@ -122,8 +122,7 @@ class Table:
 
     def _medium(self) -> tracker.Table:
         """A copy to log."""
-        columns = {str(name): _cells([row[place] for row in self.data]) for place, name in enumerate(self.columns)}
-        return tracker.Table(columns)
+        return tracker.Table(self.data, columns=self.columns)
 
     def _json(self) -> str:
         """As the original stores it in an artifact."""
@@ -135,30 +134,3 @@ class Table:
 def from_json(text: str) -> Table:
     found = json.loads(text)
     return Table(columns=found["columns"], data=found["data"])
-
-
-def _cells(values: list[Any]) -> list[Any]:
-    """Of one type, which tracker.Table asks for: numbers, bools, times or texts."""
-    cells = [cell if _is_simple(cell) else plain(cell) for cell in values]
-    kinds = {_kind(cell) for cell in cells if cell is not None}
-    if len(kinds) <= 1 and "other" not in kinds:
-        return cells
-    return [cell if cell is None or isinstance(cell, str) else _as_text(cell) for cell in cells]
-
-
-def _is_simple(cell: Any) -> bool:
-    return cell is None or isinstance(cell, (bool, int, float, str)) or hasattr(cell, "isoformat")
-
-
-def _kind(cell: Any) -> str:
-    if isinstance(cell, bool):
-        return "bool"
-    if isinstance(cell, (int, float)):
-        return "number" if not isinstance(cell, int) or -(2**63) <= cell < 2**63 else "other"
-    if isinstance(cell, str):
-        return "text"
-    return "time" if hasattr(cell, "isoformat") else "other"
-
-
-def _as_text(cell: Any) -> str:
-    return json.dumps(cell) if isinstance(cell, (list, dict)) else str(cell)

@@ -54,10 +54,8 @@ def converted(value: Any) -> Any:
     if _count(value) > 1:
         from tracker import Histogram
 
-        try:
-            return Histogram(value.detach().cpu() if hasattr(value, "detach") else value)
-        except (TypeError, ValueError):
-            return value
+        made = Histogram(value.detach().cpu() if hasattr(value, "detach") else value)
+        return made if made.problem is None else value
     return value
 
 
