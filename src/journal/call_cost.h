@@ -11,7 +11,7 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kSampleBytesFirst = 256;  // of records between two samples: each run has some
+constexpr uint64_t kSampleBytesFirst = 2048;  // of records between two samples
 // No multiple of a page: each sample would be the call that touches one first.
 constexpr uint64_t kSampleBytesMax = 200'000;
 constexpr size_t kSamplesKept = 15;  // one that the scheduler interrupted would stand for thousands
@@ -61,7 +61,7 @@ class CallCost {
 
   std::atomic<uint64_t> charged_{0};  // wraps around where a new ring begins
   std::atomic<double> rate_{0};       // ticks a byte, the median; 0: no sample yet
-  uint64_t due_ = 0;
+  uint64_t due_ = kSampleBytesFirst;
   uint64_t gap_ = kSampleBytesFirst;
   double rates_[kSamplesKept] = {};
   size_t count_ = 0;
