@@ -127,9 +127,9 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
 void add_import(CLI::App& app, ImportOptions& options, bool& json) {
   CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools and stores");
   command
-      ->add_option(
-          "SOURCE", options.source,
-          "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV, JSON lines")
+      ->add_option("SOURCE", options.source,
+                   "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, "
+                   "CSV, JSON lines")
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
       ->type_name("tensorboard|csv|jsonl|bundle|run|wandb|mlflow|trackio|swanlab");

@@ -57,7 +57,7 @@ class Walk {
 }  // namespace
 
 const std::vector<std::string>& import_formats() {
-  static const std::vector<std::string> formats{"tensorboard", "csv",    "jsonl",   "bundle",  "run",
+  static const std::vector<std::string> formats{"tensorboard", "csv",    "jsonl",   "bundle", "run",
                                                 "wandb",       "mlflow", "trackio", "swanlab"};
   return formats;
 }
@@ -93,12 +93,11 @@ Result<std::string> detect_format(const std::string& source, const SourceFiles& 
   }
   if (found.size() == 1) return found.front();
   if (found.empty())
-    return Status(
-        Code::kInvalid,
-        fmt::format(
-            "{} holds no file of a known format (run.json, *tfevents*, *.csv, *.jsonl, *.wandb, *.swanlab, mlruns, mlflow.db)",
-            source),
-        fmt::format("--format says what it is: {}", fmt::join(import_formats(), ", ")));
+    return Status(Code::kInvalid,
+                  fmt::format("{} holds no file of a known format (run.json, *tfevents*, *.csv, *.jsonl, *.wandb, "
+                              "*.swanlab, mlruns, mlflow.db)",
+                              source),
+                  fmt::format("--format says what it is: {}", fmt::join(import_formats(), ", ")));
   return Status(Code::kInvalid, fmt::format("{} holds files of several formats: {}", source, fmt::join(found, ", ")),
                 "--format says which");
 }

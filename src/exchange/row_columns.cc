@@ -8,7 +8,7 @@
 namespace tracker::internal {
 namespace {
 
-std::string lower_case(std::string_view text) {
+std::string lower_cased(std::string_view text) {
   std::string out(text);
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -18,7 +18,7 @@ std::string lower_case(std::string_view text) {
 size_t first_of(const std::vector<std::string>& names, std::initializer_list<std::string_view> wanted) {
   for (const std::string_view name : wanted)
     for (size_t i = 0; i < names.size(); ++i)
-      if (lower_case(names[i]) == name) return i;
+      if (lower_cased(names[i]) == name) return i;
   return kNoColumn;
 }
 

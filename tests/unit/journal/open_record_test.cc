@@ -21,8 +21,8 @@ class OpenRecordTest : public ::testing::Test {
     first_ = series(0);
     for (size_t i = 1; i < kValues; ++i) EXPECT_EQ(series(i), first_ + i);
     EXPECT_EQ(journal_.log_many(first_, 1, 1), Code::kOk);
-    // The second call is timed, on the slow path.
-    EXPECT_EQ(journal_.log_many(first_, kValues, 2), Code::kOk);
+    // The call that ends the first 2 KiB is timed, on the slow path.
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(journal_.log_many(first_, kValues, 2), Code::kOk);
     (void)journal_.drain();
   }
   void SetUp() override { NEEDS(kCrc32cInstruction); }
