@@ -309,6 +309,8 @@ namespace {
 void register_process_group(py::class_<Run, std::shared_ptr<Run>>& run) {
   run.def_property_readonly("group_key", &Run::group_key)
       .def_property_readonly("group_text", &Run::group_text)
+      .def_property_readonly("rank", &Run::rank)
+      .def_property_readonly("world_size", &Run::world_size)
       .def_property_readonly("waits_for_run", &Run::waits_for_run)
       .def("tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"));
 }
@@ -373,8 +375,6 @@ void register_run(py::module_& module) {
       .def_property_readonly("store_path", &Run::store_path)
       .def_property_readonly("max_disk", &Run::max_disk)
       .def_property_readonly("mode", &Run::mode)
-      .def_property_readonly("rank", &Run::rank)
-      .def_property_readonly("world_size", &Run::world_size)
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
   register_process_group(run);
