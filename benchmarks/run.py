@@ -42,6 +42,7 @@ PROGRAMS: dict[str, list[str]] = {
     "chart_axes": [str(BUILD / "benchmarks" / "bin" / "bench_chart_axes")],
     "first_paint": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "first_paint.py")],
     "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
+    "first_ls": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "first_ls.py")],
     "slow_disk": [str(BUILD / "benchmarks" / "bin" / "bench_slow_disk")],
     "guest_memory": [str(BUILD / "benchmarks" / "bin" / "bench_guest_memory")],
     "rivals": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "rivals.py")],

@@ -292,6 +292,7 @@ class Run : public std::enable_shared_from_this<Run> {
                       std::chrono::milliseconds artifacts);
   bool preempting() const;
   void say_end(RunState state, const Status& status) const;
+  void leave_row() const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   bool log_console(const std::string& payload);
   Status has_media_folder() const;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +17,10 @@
 #include "base/shell_word.h"
 #include "model/alert.h"
 #include "model/redact.h"
+#include "pipeline/background.h"
+#include "query/run_record.h"
 #include "run/run_impl.h"
+#include "storage/catalog/catalog_intake.h"
 
 namespace tracker::internal {
 
@@ -49,6 +55,9 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason, std::
 }
 
 namespace {
+
+// At its end a run waits so long for the row that it leaves for the next listing.
+constexpr std::chrono::milliseconds kRowWait{100};
 
 // With how much of it is missing, where that is anything.
 std::string end_reason(std::string_view reason, uint64_t* redacted) {
@@ -101,6 +110,7 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
     if (impl_->tensorboard) impl_->tensorboard->end(begin + timeout);
     if (impl_->sigterm != nullptr) unwatch_sigterm(impl_->sigterm);
     say_end(state, status);
+    if (status.ok()) leave_row();
     const bool at_exit = artifacts < std::chrono::milliseconds(0);
     finish_upload(at_exit ? begin + timeout : std::chrono::steady_clock::now() + artifacts);
     if (status.ok()) status = left;
@@ -167,6 +177,27 @@ std::string missing_text(const RunStatus& now, bool ok, const std::vector<std::s
 }
 
 }  // namespace
+
+// On a thread of its own, for a disk may hang. What it does not do in time is left to the listing.
+void Run::leave_row() const {
+  const RunFolder* folder = impl_->writer->folder();
+  if (folder == nullptr) return;
+  struct Done {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+  };
+  const auto done = std::make_shared<Done>();
+  const auto work = [done, path = impl_->launch.store_path, run = *folder, writer = impl_->writer->identity().writer] {
+    if (auto store = Store::open(path); store.ok()) (void)leave_intake(*store, run, writer, read_run_record);
+    const std::lock_guard<std::mutex> guard(done->mutex);
+    done->done = true;
+    done->changed.notify_all();
+  };
+  if (!start_background_thread("trk-row", work)) return;
+  std::unique_lock<std::mutex> lock(done->mutex);
+  done->changed.wait_for(lock, kRowWait, [&done] { return done->done; });
+}
 
 void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet || waits_for_run()) return;  // what it gave up is said

@@ -110,6 +110,7 @@ BY_EFFECT = {
     "kUnsyncedBytesMax": "tests/unit/storage/frames_file_test.cc: RowsBehindAFrameAreFoundInALargeFileByABoundedIndex",
     "kWaitingNews": "tests/fault/stuck_account_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
     "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+    "kIntakeFileBytesMax": "tests/unit/run/catalog_intake_test.cc: ARowOfTooManyBytesIsNotLeft",
     "kProgressAge": "tests/unit/journal/full_ring_test.cc: AStuckStoreIsWaitedForTenMillisecondsACall",
     "wait_burst": "tests/unit/journal/full_ring_test.cc: ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress",
     "wait_burst_call": "tests/unit/journal/full_ring_test.cc: ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress",
@@ -124,6 +125,9 @@ BY_EFFECT = {
 
 # Limits at whose edge no test stands, and why.
 NOT_TESTED: dict[str, str] = {
+    "kIntakeFilesMax": "100,000 files",
+    "kIntakeTornAge": "an hour",
+    "kRowWait": "a disk that hangs between the last commit and a read",
     "kConnectWait": "libcurl's own, and 10 s long",
     "kIdleWait": "libcurl's own, and 30 s long",
     "kNoAccessPause": "a minute",

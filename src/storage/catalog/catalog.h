@@ -79,6 +79,7 @@ class Catalog {
   std::string runs_path() const;
   Status open_in_store();
   Status open_in_memory(bool with_file);
+  Status take_intake(int64_t now_us);
   Status scan(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
   Status scan_project(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
   Status scan_lost_projects(const std::vector<std::string>& projects, CatalogReport* report, std::vector<Stale>* stale);

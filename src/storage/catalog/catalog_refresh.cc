@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "storage/catalog/catalog.h"
+#include "storage/catalog/catalog_intake.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
@@ -58,6 +59,9 @@ void note_unlisted(const std::string& path, const Status& status, CatalogReport*
 std::string Catalog::runs_path() const { return join_path(store_.path(), kRunsFolder); }
 
 Status Catalog::refresh(const CatalogRefresh& options, const ReadRun& read, CatalogReport* report) {
+  Status taken = in_memory_ ? Status() : take_intake(options.now_us);
+  if (!taken.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
+  TRACKER_RETURN_IF_ERROR(taken);
   std::vector<Stale> stale;
   TRACKER_RETURN_IF_ERROR(scan(options.project, report, &stale));
   std::stable_sort(stale.begin(), stale.end(), [](const Stale& a, const Stale& b) { return a.mtime_ns > b.mtime_ns; });
@@ -74,6 +78,30 @@ Status Catalog::read_again(const std::vector<std::string>& folders, const Catalo
   Status status = update(all, options, read, report);
   if (!status.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
   return status;
+}
+
+// What runs have left at their end, in short transactions; a file goes once its row is stored.
+Status Catalog::take_intake(int64_t now_us) {
+  const std::vector<std::string> names = list_intake(store_);
+  for (size_t i = 0; i < names.size();) {
+    TRACKER_RETURN_IF_ERROR(db_.exec("BEGIN IMMEDIATE"));
+    const int64_t begun = monotonic_ns();
+    std::vector<std::string> gone;
+    for (const size_t end = std::min(names.size(), i + kCatalogBatchRuns);
+         i < end && monotonic_ns() - begun < kCatalogBatchNs; ++i) {
+      bool done = false;
+      auto row = look_at_intake(store_, names[i], now_us, &done);
+      if (row) {
+        row->sign.judged_by = judge_;
+        TRACKER_RETURN_IF_ERROR(writer_->put(row->record, row->sign));
+      }
+      if (done) gone.push_back(names[i]);
+    }
+    TRACKER_RETURN_IF_ERROR(db_.exec("COMMIT"));
+    remove_intake(store_, gone);
+    if (db_.wal_pages() > kCheckpointPages) (void)db_.checkpoint(Sqlite::Checkpoint::kPassive);
+  }
+  return {};
 }
 
 Status Catalog::scan(const std::string& project, CatalogReport* report, std::vector<Stale>* stale) {
