@@ -25,18 +25,21 @@ class RunElsewhere(_run.Run):
 
     __slots__ = ("_facts",)
 
-    def __init__(self, facts: dict[str, Any]) -> None:
-        super().__init__(self._core)
-        self._facts = facts
+    _facts: dict[str, Any]
 
     def attach(self) -> _run.Run:
         raise RuntimeError(f"attach() is for a forked child; here call {_how_to_record(self._facts)}")
 
 
+def _fact(name: str) -> property:
+    def read(self: RunElsewhere) -> Any:
+        return self._facts[name]
+
+    return property(read, doc=getattr(_run.Run, name).__doc__)
+
+
 for _name in _FACTS:
-    setattr(
-        RunElsewhere, _name, property(lambda self, name=_name: self._facts[name], doc=getattr(_run.Run, _name).__doc__)
-    )
+    setattr(RunElsewhere, _name, _fact(_name))
 
 
 def _how_to_record(facts: dict[str, Any]) -> str:
@@ -57,8 +60,8 @@ def _elsewhere(facts: dict[str, Any]) -> _run.Run:
             f"{_how_to_record(facts)} does (said once)"
         )
     core = _core.init_run({"mode": "disabled", "quiet": True})
-    run = RunElsewhere.__new__(RunElsewhere, core)
-    run.__init__(facts)
+    run = RunElsewhere(core)
+    run._facts = facts
     return run
 
 

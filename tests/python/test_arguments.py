@@ -36,7 +36,7 @@ def test_log_of_a_name_and_a_value_says_how_it_is_written(run: tracker.Run) -> N
 
 @pytest.mark.parametrize("step", ["1", [1], 1j, object()])
 def test_a_step_must_be_a_number(run: tracker.Run, step: Any) -> None:
-    with pytest.raises(TypeError, match="step must be a number or None, got .*; nothing was logged"):
+    with pytest.raises(TypeError, match=r"step must be a number or None, got .*; nothing was logged"):
         run.log({"loss": 1.0}, step=step)
     with pytest.raises(TypeError, match="step must be a number or None, got"):
         run.metric("loss").log(1.0, step)
@@ -79,7 +79,7 @@ def test_a_step_that_int64_does_not_have_is_none_and_counted(run: tracker.Run, s
 @pytest.mark.parametrize("step", [0.5, math.nan, 2**63])
 def test_a_strict_run_raises_a_step_that_is_not_whole(step: Any) -> None:
     run = tracker.init(project="test", strict=True, quiet=True)
-    with pytest.raises(ValueError, match="step must be a whole number of int64, got .*; nothing was logged"):
+    with pytest.raises(ValueError, match=r"step must be a whole number of int64, got .*; nothing was logged"):
         run.log({"loss": 1.0}, step=step)
     assert run.status().points_logged == 0
 

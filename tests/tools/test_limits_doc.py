@@ -110,10 +110,6 @@ BY_EFFECT = {
     "kUnsyncedBytesMax": "tests/unit/storage/frames_file_test.cc: RowsBehindAFrameAreFoundInALargeFileByABoundedIndex",
     "kWaitingNews": "tests/fault/stuck_account_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
     "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
-    "kIntakeFileBytesMax": "tests/unit/run/catalog_intake_test.cc: ARowOfTooManyBytesIsNotLeft",
-    "kProgressAge": "tests/unit/journal/full_ring_test.cc: AStuckStoreIsWaitedForTenMillisecondsACall",
-    "wait_burst": "tests/unit/journal/full_ring_test.cc: ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress",
-    "wait_burst_call": "tests/unit/journal/full_ring_test.cc: ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress",
     "wait_total": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
     "kJsonRequestBytesMax": (
         "tests/python/test_server_access.py: test_a_body_that_is_too_large_is_refused_before_it_is_read"

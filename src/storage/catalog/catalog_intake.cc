@@ -15,17 +15,17 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kMark = "TRKROW1\n";
-constexpr std::string_view kSuffix = ".row";
+constexpr std::string_view kRowMark = "TRKROW1\n";
+constexpr std::string_view kRowSuffix = ".row";
 
 std::string folder_of_intake(const Store& store) { return join_path(store.path(), kIntakeFolder); }
 
-Value count(uint64_t n) { return Value(static_cast<int64_t>(n)); }
+Value count_value(uint64_t n) { return Value(static_cast<int64_t>(n)); }
 
-Status damaged() { return Status(Code::kCorrupt, "catalog intake: a damaged row"); }
+Status damaged_row() { return Status(Code::kCorrupt, "catalog intake: a damaged row"); }
 
 // Younger than that the times of its files prove nothing (kCatalogRacy).
-bool is_racy(const CatalogSign& sign, int64_t now_us) {
+bool is_too_young(const CatalogSign& sign, int64_t now_us) {
   return std::max(sign.ctime_ns, sign.mtime_ns) / 1000 > now_us - kCatalogRacy.count();
 }
 
@@ -39,9 +39,9 @@ std::string place_of(const Store& store, const RunFolder& folder) {
   return folder.path.starts_with(runs) ? folder.path.substr(runs.size()) : "";
 }
 
-bool is_old(const std::string& path, int64_t now_us) {
+bool is_torn_for_long(const std::string& path, int64_t now_us) {
   struct stat st{};
-  return ::stat(path.c_str(), &st) == 0 && st.st_mtim.tv_sec < now_us / 1'000'000 - kIntakeTornAge;
+  return ::stat(path.c_str(), &st) == 0 && st.st_mtim.tv_sec < now_us / 1'000'000 - kIntakeTornAge.count();
 }
 
 }  // namespace
@@ -57,8 +57,8 @@ std::string encode_intake(const IntakeRow& row) {
                                                   {"state", static_cast<int64_t>(r.state)},
                                                   {"ended_us", r.ended_us},
                                                   {"last_seen_us", r.last_seen_us},
-                                                  {"points", count(r.points)},
-                                                  {"dropped", count(r.dropped)},
+                                                  {"points", count_value(r.points)},
+                                                  {"dropped", count_value(r.dropped)},
                                                   {"attributes", r.attributes},
                                                   {"config", r.config},
                                                   {"summary", r.summary},
@@ -68,22 +68,22 @@ std::string encode_intake(const IntakeRow& row) {
                                                   {"mtime_ns", s.mtime_ns},
                                                   {"files", s.files}});
   const uint32_t crc = crc32c(body);
-  std::string out(kMark);
+  std::string out(kRowMark);
   out.append(reinterpret_cast<const char*>(&crc), sizeof crc);
   return out + body;
 }
 
 Result<IntakeRow> decode_intake(std::string_view bytes) {
   uint32_t crc = 0;
-  if (bytes.size() < kMark.size() + sizeof crc || !bytes.starts_with(kMark)) return damaged();
-  std::memcpy(&crc, bytes.data() + kMark.size(), sizeof crc);
-  bytes.remove_prefix(kMark.size() + sizeof crc);
-  if (crc != crc32c(bytes)) return damaged();
+  if (bytes.size() < kRowMark.size() + sizeof crc || !bytes.starts_with(kRowMark)) return damaged_row();
+  std::memcpy(&crc, bytes.data() + kRowMark.size(), sizeof crc);
+  bytes.remove_prefix(kRowMark.size() + sizeof crc);
+  if (crc != crc32c(bytes)) return damaged_row();
   const auto value = decode_cbor(bytes);
-  if (!value.ok() || !value->is_map()) return damaged();
+  if (!value.ok() || !value->is_map()) return damaged_row();
   const Value* run = value->find("run");
-  auto identity = run != nullptr ? RunIdentity::from_value(*run) : Result<RunIdentity>(damaged());
-  if (!identity.ok()) return damaged();
+  auto identity = run != nullptr ? RunIdentity::from_value(*run) : Result<RunIdentity>(damaged_row());
+  if (!identity.ok()) return damaged_row();
   IntakeRow row;
   CatalogRecord& r = row.record;
   r.folder = value->text_or("folder", "");
@@ -92,7 +92,7 @@ Result<IntakeRow> decode_intake(std::string_view bytes) {
   r.detail = value->text_or("detail", "");
   r.host = value->text_or("host", "");
   const int64_t state = value->int_or("state", -1);
-  if (!is_run_place(r.folder) || state < 0 || state > static_cast<int64_t>(RunState::kDamaged)) return damaged();
+  if (!is_run_place(r.folder) || state < 0 || state > static_cast<int64_t>(RunState::kDamaged)) return damaged_row();
   r.state = static_cast<RunState>(state);
   r.ended_us = value->int_or("ended_us", 0);
   r.last_seen_us = value->int_or("last_seen_us", 0);
@@ -103,7 +103,7 @@ Result<IntakeRow> decode_intake(std::string_view bytes) {
                                 {"summary", &r.summary},
                                 {"metrics", &r.metrics}}) {
     const Value* found = value->find(key);
-    if (found == nullptr || !found->is_map()) return damaged();
+    if (found == nullptr || !found->is_map()) return damaged_row();
     *to = *found;
   }
   row.sign.inode = value->int_or("inode", 0);
@@ -131,14 +131,14 @@ Status leave_intake(const Store& store, const RunFolder& folder, const Id128& wr
   const std::string bytes = encode_intake(row);
   if (bytes.size() > kIntakeFileBytesMax) return {};
   TRACKER_RETURN_IF_ERROR(make_dirs(folder_of_intake(store)));
-  const std::string name = row.record.identity.uid.hex() + "-" + writer.hex() + std::string(kSuffix);
+  const std::string name = row.record.identity.uid.hex() + "-" + writer.hex() + std::string(kRowSuffix);
   return create_file_exclusive(join_path(folder_of_intake(store), name), bytes, 0666, false);
 }
 
 std::vector<std::string> list_intake(const Store& store) {
   auto names = list_dir(folder_of_intake(store));
   if (!names.ok()) return {};
-  std::erase_if(*names, [](const std::string& name) { return !name.ends_with(kSuffix); });
+  std::erase_if(*names, [](const std::string& name) { return !name.ends_with(kRowSuffix); });
   if (names->size() > kIntakeFilesMax) names->resize(kIntakeFilesMax);
   return std::move(*names);
 }
@@ -149,13 +149,13 @@ std::optional<IntakeRow> look_at_intake(const Store& store, const std::string& n
   const auto bytes = read_file(path, kIntakeFileBytesMax);
   auto row = bytes.ok() ? decode_intake(*bytes) : Result<IntakeRow>(bytes.status());
   if (!row.ok()) {
-    *done = is_old(path, now_us);  // it may be on its way
+    *done = is_torn_for_long(path, now_us);  // it may be on its way
     return std::nullopt;
   }
   const std::string run = join_path(join_path(store.path(), kRunsFolder), row->record.folder);
   const auto seen = folder_sign(run);
   if (!seen || !same_folder(*seen, row->sign)) return std::nullopt;
-  if (is_racy(*seen, now_us)) {
+  if (is_too_young(*seen, now_us)) {
     *done = false;
     return std::nullopt;
   }

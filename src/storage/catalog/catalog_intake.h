@@ -4,6 +4,7 @@
 // cannot be taken is read from the run as ever. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -18,9 +19,9 @@
 namespace tracker::internal {
 
 constexpr const char* kIntakeFolder = "catalog-intake";
-constexpr size_t kIntakeFileBytesMax = 256 * 1024;  // a larger row is not left: the run is read
-constexpr size_t kIntakeFilesMax = 100'000;         // taken by one listing
-constexpr int64_t kIntakeTornAge = 3'600;           // seconds until a file that cannot be read is removed
+constexpr size_t kIntakeFileBytesMax = 256 * 1024;    // a larger row is not left: the run is read
+constexpr size_t kIntakeFilesMax = 100'000;           // taken by one listing
+constexpr std::chrono::seconds kIntakeTornAge{3600};  // until a file that cannot be read is removed
 
 struct IntakeRow {
   CatalogRecord record;
