@@ -13,7 +13,7 @@
 #include "query/run_record.h"
 #include "run/run.h"
 #include "storage/catalog/catalog.h"
-#include "support/sandbox.h"
+#include "support/sandbox_folders.h"
 
 namespace tracker::internal {
 namespace {
@@ -32,12 +32,10 @@ class CatalogIntakeTest : public ::testing::Test {
     options.resume = "allow", options.config = std::move(config);
     auto run = Run::init(options);
     ASSERT_TRUE(run.ok());
-    const ValuePair pair{bits_of(0.5), (*run)->series_id("loss", ValueType::kFloat64), 0};
-    (void)(*run)->log_text("note", "a text", 1);
-    ASSERT_NE(pair.id, 0u);
-    ASSERT_TRUE((*run)->finish(RunState::kFinished, 0, "", std::chrono::seconds(2), {}).ok());
+    ASSERT_EQ((*run)->log_text("note", "a text", 1), Code::kOk);
+    ASSERT_TRUE((*run)->finish(RunState::kFinished).ok());
   }
-  std::string store_path() const { return sandbox_.path() + "/store"; }
+  std::string store_path() const { return sandbox_.store(); }
   Store store() const { return *Store::open(store_path()); }
   std::vector<std::string> left() const { return list_intake(store()); }
   // The rows, and how many runs were read for them.
