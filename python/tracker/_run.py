@@ -79,8 +79,9 @@ class Run(_core.Run):
     @property
     def id(self) -> str | Any:
         """The label, unique in its project. None where nothing is recorded (mode="disabled", a gated rank) and neither
-        init(id=) nor TRACKER_RUN_ID has named it."""
-        return self._core.id or None
+        init(id=) nor TRACKER_RUN_ID has named it, and while a rank waits for the run of rank 0."""
+        core = self._core
+        return core.id if core.id and not core.waits_for_run else None
 
     @property
     def uid(self) -> str:

@@ -413,7 +413,8 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
     }
     if (used == 0) return worst;
     if (tracker::internal::try_log_pairs(run->hot, pairs, used, step)) return worst;
-    const uint64_t before = look_up_ticks(run, points, count);
+    // Of a call with a bad name nothing is said: looking it up again would count it again.
+    const uint64_t before = worst == TRK_OK ? look_up_ticks(run, points, count) : 0;
     const Code code = tracker::internal::log_pairs_slow(run->hot, pairs, used, step, true, before);
     return code == Code::kOk ? worst : code_of(code);
   } catch (const std::exception&) {

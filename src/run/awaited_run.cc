@@ -59,7 +59,8 @@ int64_t process_began_us() {
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (::clock_gettime(CLOCK_BOOTTIME, &up) != 0 || ticks <= 0) return realtime_us();
   const int64_t up_us = int64_t{up.tv_sec} * 1'000'000 + up.tv_nsec / 1000;
-  return realtime_us() - up_us + this_process().pid_start * (1'000'000 / ticks);
+  // The end of the tick in which it began: a run that a killed rank 0 made just before is none that began behind it.
+  return realtime_us() - up_us + (this_process().pid_start + 1) * (1'000'000 / ticks);
 }
 
 std::string loopback_place() {

@@ -486,6 +486,8 @@ Result<Launch> decide_launch(const InitOptions& options) {
   launch.run.project = o.project;
   launch.run.id = o.id;
   decide_recording(&facts, &launch);
+  // Of one that records: a name for its journal until it is known which run it is.
+  if (launch.records && launch.run.id.empty()) launch.run.id = "none";
   if (!launch.records) {
     launch.config = o.config;
     launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);

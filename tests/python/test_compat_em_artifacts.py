@@ -137,4 +137,4 @@ def test_runs_and_artifacts_of_a_folder_are_uploaded(files: Path, capfd: pytest.
         f" the artifact data is in {unmarked.local}",
     ]
     with pytest.raises(RuntimeError, match="there is no run and no artifact"):
-        em.upload("a")
+        em.upload("nothing-there")

@@ -62,6 +62,6 @@ def test_cycles_of_init_and_finish_leave_memory_threads_descriptors_and_files_fl
     assert late["maps"] <= early["maps"] + 10  # arenas of malloc and of the interpreter come and go
     assert late["rss_kib"] <= early["rss_kib"] + 3 * 1024
     left = sorted(path.name for path in store.iterdir())
-    assert left == [".gitignore", "runs", "store.json"]
+    assert left == [".gitignore", "catalog-intake", "runs", "store.json"]
     assert list((store / "runs" / "cycles").iterdir()) == []
     assert [path for path in own_shm.rglob("*") if path.is_file()] == []

@@ -287,9 +287,9 @@ def test_the_other_runs_of_the_process_end_with_it(script: Script) -> None:
     [
         ({"on_sigterm": "finish"}, ValueError, 'on_sigterm="finish": expected one of "mark"'),
         ({"on_sigterm": ""}, ValueError, "on_sigterm must not be empty"),
-        ({"on_sigterm": True}, TypeError, "on_sigterm must be a str, got bool"),
+        ({"on_sigterm": True}, TypeError, 'on_sigterm must be "mark", got True'),
         ({"on_exit": "later"}, ValueError, 'on_exit="later": expected one of "finish", "leave"'),
-        ({"on_exit": 0}, TypeError, "on_exit must be a str, got int"),
+        ({"on_exit": 0}, TypeError, 'on_exit must be "finish" or "leave", got 0'),
     ],
 )
 def test_a_value_that_is_none_of_theirs_is_an_error_at_once(options: Any, error: type[Exception], text: str) -> None:

@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_the_run_nothing(
     lines = [line for line in done.stderr.splitlines() if "the TensorBoard file cannot be written" in line]
     assert len(lines) == 1
     assert "the run goes on and loses nothing" in lines[0]
-    assert "tracker export r --format tensorboard" in done.stderr
+    assert "tracker export p/r --format tensorboard" in done.stderr
 
 
 def test_a_folder_that_was_removed_stays_removed(tmp_path: Path, script: Script) -> None:

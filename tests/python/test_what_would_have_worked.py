@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import datetime
 import enum
@@ -64,8 +63,6 @@ VALUES: dict[str, tuple[Any, str]] = {
     "a complex number": (1j, "abs(x)"),
     "a function": (lambda: 1, "x()"),
     "a class": (Scores, "this is the class Scores"),
-    "a dataclass": (Scores(), "dataclasses.asdict(x)"),
-    "a namedtuple": (collections.namedtuple("Pair", "a b")(1, 2), "x._asdict()"),
     "an enum": (Level.LOW, "x.value"),
     "a metric": (Metric(), "x.compute()"),
     "a generator": ((i for i in [1]), "list(x)"),

@@ -299,8 +299,27 @@ class RunModel {
     }
   }
 
+  // Values that went because a later key leads through them: "n", then "n/x".
+  uint64_t settings_lost() const {
+    uint64_t lost = 0;
+    Value config = Value::map();
+    for (const ModelWriter& writer : writers)
+      for (const ModelOutcome& thread : writer.threads)
+        for (const ModelSetting& setting : thread.config) {
+          for (size_t slash = setting.key.find('/'); slash != std::string::npos;
+               slash = setting.key.find('/', slash + 1)) {
+            const Value* above = config.find_path(setting.key.substr(0, slash));
+            if (above == nullptr || above->is_map() || above->is_null()) continue;
+            ++lost;
+            break;
+          }
+          config.set_path(setting.key, setting.value);
+        }
+    return lost;
+  }
+
   void expect_counts(RunView* view) const {
-    uint64_t points = 0, dropped = 0, rejected = 0;
+    uint64_t points = 0, dropped = 0, rejected = settings_lost();
     std::map<std::string, uint64_t> dropped_by, stored_by;
     for (const ModelWriter& writer : writers)
       for (const ModelOutcome& thread : writer.threads) {

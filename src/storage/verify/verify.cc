@@ -21,9 +21,9 @@ namespace tracker::internal {
 namespace {
 
 // What stands in a store beside the runs.
-constexpr const char* kStoreNames[] = {kStoreFile, ".gitignore", kRunsFolder, kTrashFolder,
-                                       "journal",  "blobs",      "artifacts", "downloads",
-                                       "staging",  "gated",      "server.db", "import.lock"};
+constexpr const char* kStoreNames[] = {kStoreFile, ".gitignore", kRunsFolder,  kTrashFolder, "catalog-intake",
+                                       "journal",  "blobs",      "artifacts",  "downloads",  "staging",
+                                       "gated",    "server.db",  "import.lock"};
 
 bool is_store_name(const std::string& name) {
   return name.starts_with("catalog.") || name.starts_with("journal-") || name.starts_with("server.") ||
