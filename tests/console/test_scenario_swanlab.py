@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from scenario import Scenario
 
 SCRIPT = "launch_example.py"
-SAMPLES = {"TRACKER_SYSTEM_INTERVAL": "0.5"}  # the script takes seconds, a person's takes minutes
+SAMPLES = {"TRACKER_SYSTEM_INTERVAL": "0.1"}  # the script takes half a second, a person's takes minutes
 # Key, points, what the chart says of them, and of its left and its right end.
 CURVES = (
     ("loss", "1,600", "1,600 points as", "step 0 – 5: ", " 7,995: 0.00"),
