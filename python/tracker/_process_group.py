@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LOOK_S_FIRST, LOOK_S_MAX = 0.05, 1.0
 AWAIT_S_MAX = 600.0  # the core gives up after as long
+END_S_MAX = 10.0  # and at the end of a run after less
 
 
 def store() -> Any:
@@ -40,12 +41,14 @@ def _give(group: Any, key: str, text: str) -> None:
 def _ask(core: Any, group: Any, key: str) -> None:
     pause, end = LOOK_S_FIRST, time.monotonic() + AWAIT_S_MAX
     try:
-        while core.waits_for_run and not core.finished and time.monotonic() < end:
+        while core.waits_for_run and time.monotonic() < end:
+            if core.finished:  # its end waits a while for the run
+                end = min(end, time.monotonic() + END_S_MAX)
             if group.check([key]):
                 core.tell_run(bytes(group.get(key)).decode())  # it is there, so this does not wait
                 return
             time.sleep(pause)
-            pause = min(2 * pause, LOOK_S_MAX)
+            pause = LOOK_S_FIRST if core.finished else min(2 * pause, LOOK_S_MAX)
     except Exception:  # the group is gone
         pass
 

@@ -26,7 +26,7 @@ for step in range(50):
     run.log({"loss": loss, "rank": dist.get_rank()}, step=step)
 run.summary["done"] = True
 run.config["late"] = 1
-assert run.flush() and run.id and run.dir and run.status() is not None
+assert run.flush() and run.dir and run.status() is not None
 run.finish()
 dist.destroy_process_group()
 time.sleep(0.2)  # examples/torchrun/README.md says why
