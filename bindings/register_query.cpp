@@ -178,7 +178,7 @@ struct Tailed {
   std::string token;
 };
 
-// (rows by metric, of each that was asked for; the token behind them, whether there is more at once)
+// (rows by metric, of each that was asked for; the token after them, whether there is more at once)
 py::tuple tail_rows(View& self, const std::vector<std::string>& metrics, const std::string& token, uint64_t rows_max) {
   Tailed tailed = take(self.with([&](RunView& view) -> Result<Tailed> {
     auto cursor = internal::TailCursor::parse(token);

@@ -21,9 +21,9 @@ constexpr double kFactorMax = 2;
 struct Pace {
   const char* name;
   int block, blocks;  // calls timed together, and how often
-  int pause_us;       // behind each
+  int pause_us;       // after each
 };
-// A flush behind each block of the first: a full ring is waited for, which is no cost of a call.
+// A flush after each block of the first: a full ring is waited for, which is no cost of a call.
 constexpr Pace kPaces[] = {
     {"no pause", 1000, 300, 0}, {"bursts of 100 each 4 ms", 100, 300, 4000}, {"one each ms", 1, 1500, 1000}};
 

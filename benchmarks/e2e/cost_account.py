@@ -26,7 +26,7 @@ from harness import Row
 NATIVE = harness.BENCHMARKS.parent / "build" / "benchmarks" / "bin" / "bench_cost_account"
 ROUNDS = 3
 FACTOR_MAX = 2.0
-# Calls timed together, how often, and the seconds behind each; 0: a flush, for a full ring is waited for.
+# Calls timed together, how often, and the seconds after each; 0: a flush, for a full ring is waited for.
 PACES = {"no pause": (1000, 300, 0.0), "bursts of 100 each 4 ms": (100, 300, 0.004), "one each ms": (1, 1500, 0.001)}
 
 

@@ -18,10 +18,10 @@ class OwnCopy:
         return self
 
 
-def stored_run(path: str) -> Any:
+def stored_run(path: str, in_store: bool) -> Any:
     from tracker import _core, _read
 
-    return _read.StoredRun(_core.RunFolder.of(path))
+    return _read.StoredRun(_core.RunFolder.of(path), in_store)
 
 
 def stored_artifact(store: str, name: str, project: str) -> Any:

@@ -7,7 +7,7 @@ kept in _main, because other threads cannot read it, and a cell of a notebook ma
 It is the context in which the main thread called init() while _main or that context had no live run; a copy of it (a
 task, copy_context().run) is another context.
 
-At the end of the process the handlers of atexit that were registered behind the first init() come before ours, which
+At the end of the process the handlers of atexit that were registered after the first init() come before ours, which
 empties the queues of values; what those before it log then is stored in the call (exiting).
 
 The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and

@@ -4,7 +4,7 @@
 What waits is bounded: 16 MiB in memory, beside it one larger value and 32 MiB of large documents. A value that finds no
 room is stored raw in the call, and so is what is left at the end of its run: one event, pixels as they are in a .npy
 file, anything else under its own kind. Nobody encodes it later (decision 0060). A call that cannot store raw waits
-shortly, then the value is dropped and counted. A call behind our exit handler waits until the value is stored, for
+shortly, then the value is dropped and counted. A call after our exit handler waits until the value is stored, for
 nobody would later. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tracker import _smooth
     from tracker._artifact_read import ArtifactUse, RefusedArtifact
     from tracker._ranks import AcrossRanks, Attempt, Rank
+    from tracker._run_list import Documents
 
 _HERE = str(Path(__file__).parent) + os.sep  # this package's frames
 _Read = TypeVar("_Read")
@@ -38,12 +39,13 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
     resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
     """
 
-    def __init__(self, folder: _core.RunFolder, in_store: bool = True) -> None:
+    def __init__(self, folder: _core.RunFolder, in_store: bool = True, listed: Documents | None = None) -> None:
         self._folder = folder
+        self._listed = listed  # of the list that it is an item of
         self._in_store = in_store
         self._opened: _core.RunView | None = None
         self._ended = False
-        self._begun = 0  # by this process, when it was last looked at
+        self._begun = _current.begun(folder.uid)  # by this process, when it was last looked at
         self._recovered_in = ""  # the state of the run when that was last tried
         self._encoded_in = ""
         self._in_the_way: list[str] = []
@@ -52,7 +54,7 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         self._asked_in = ""  # the state of the run then
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return stored_run, (self._folder.path,)
+        return stored_run, (self._folder.path, self._in_store)
 
     def _view(self) -> _core.RunView:
         begun = _current.begun(self._folder.uid)
@@ -109,9 +111,16 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
             view.refresh()
         return [*view.unrecovered(), *self._in_the_way]
 
+    def _from_catalog(self, document: str) -> dict[str, Any] | None:
+        """Config or summary of an item of a list without opening the run; None where it has to be opened."""
+        if self._listed is None or self._opened is not None or _current.begun(self._folder.uid) != self._begun:
+            return None
+        return self._listed.of(self._folder.uid, document)
+
     def refresh(self) -> None:
         """Looks again at a run that was seen finished: a later attempt may have resumed it."""
         self._ended = False
+        self._listed = None
 
     @property
     def id(self) -> str:
@@ -181,7 +190,8 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
     @property
     def config(self) -> dict[str, Any]:
         """A copy, nested; a key with "/" is a path: config["opt/lr"]."""
-        return StoredConfig(self._view().config())
+        listed = self._from_catalog("config")
+        return StoredConfig(self._view().config() if listed is None else listed)
 
     @property
     def environment(self) -> dict[str, Any]:
@@ -191,7 +201,8 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
     @property
     def summary(self) -> dict[str, Any]:
         """A copy: the last value of each metric, explicit ones win."""
-        return self._rows().summary()
+        listed = self._from_catalog("summary")
+        return self._rows().summary() if listed is None else listed
 
     @property
     def points(self) -> int:

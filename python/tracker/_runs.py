@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker import _core, _current, _options, _stores
 from tracker._read import StoredRun
-from tracker._run_list import RunList
+from tracker._run_list import Documents, RunList
 from tracker._selection import utc
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ def list_runs(
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
     for line in found["problems"]:
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
+    documents = Documents(rows)
     return RunList(
-        [StoredRun(folder) for folder in found["folders"][:rows_max]],
+        [StoredRun(folder, listed=documents) for folder in found["folders"][:rows_max]],
         rows,
         found["matched"],
         [*found["unknown"], *found["notes"]],

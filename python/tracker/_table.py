@@ -54,7 +54,7 @@ class Table(Document):
 
 
 class PicturesEncoder:
-    """Of a table with pictures in its cells: the document and behind it the parts of each."""
+    """Of a table with pictures in its cells: the document and after it the parts of each."""
 
     document = "json"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Cells of a table as its document has them (docs/media.md): of a column of one type as they are, else as "mixed",
-where what JSON has no word for stands as {type: value}. Pictures go behind the document."""
+where what JSON has no word for stands as {type: value}. Pictures go after the document."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
 
 std::string nothing_text(const Store& store, const LsOptions& options, uint64_t matched) {
   if (matched > 0)
-    return fmt::format("{}, none behind the first {}", counted(matched, "run"), count_text(options.offset));
+    return fmt::format("{}, none after the first {}", counted(matched, "run"), count_text(options.offset));
   const std::string project = options.project.empty() ? "" : " of project " + options.project;
   const char* match = options.where.empty() ? "" : " that match";
   return fmt::format("no runs{}{} in {}", project, match, store.path());

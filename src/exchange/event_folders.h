@@ -21,7 +21,7 @@ constexpr const char* kSessionStartTag = "_hparams_/session_start_info";
 struct EventFolder {
   std::vector<std::string> files;
   bool is_below = false;  // not the folder of the run itself
-  // What its metrics are called in the run: all by one name (of add_scalars()), or their own behind a prefix.
+  // What its metrics are called in the run: all by one name (of add_scalars()), or their own after a prefix.
   std::string only_name, prefix;
 };
 

@@ -20,7 +20,7 @@ class CallCost {
  public:
   // Where the producer has to come to the slow path for the next sample.
   uint64_t next_sample() const { return due_; }
-  // Whether it is there; then the one behind it is planned.
+  // Whether it is there; then the one after it is planned.
   bool take_due(uint64_t position) {
     if (position < due_) return false;
     due_ = position + gap_;

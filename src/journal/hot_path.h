@@ -84,7 +84,7 @@ void count_late(HotRun* run, uint64_t points, uint64_t texts = 0);
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
                     uint64_t before = 0);
 
-// A whole call that its caller times, its own part included. wants_sample(): asked behind a slow call, whether the next
+// A whole call that its caller times, its own part included. wants_sample(): asked after a slow call, whether the next
 // one of this thread is to be timed, and where its ring is; add_sample(): that call of `run` took `ticks`. It counts
 // for nothing where it was no call of the fast path, or another thread's.
 struct CallSample {

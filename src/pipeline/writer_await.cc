@@ -15,7 +15,7 @@ std::chrono::seconds Writer::heartbeat_interval() const {
   return target_.awaited && Clock::now() < began_ + kRunAwaitMax ? kAwaitedHeartbeat : kHeartbeatInterval;
 }
 
-// False while it is not found. The journal is told first: a kill behind that leaves points that recovery stores.
+// False while it is not found. The journal is told first: a kill after that leaves points that recovery stores.
 bool Writer::run_is_known() {
   if (!target_.find_run) return true;
   const auto now = Clock::now();
@@ -35,7 +35,7 @@ bool Writer::run_is_known() {
   return true;
 }
 
-// True when it is given up. The last look is behind the end of the time.
+// True when it is given up. The last look is after the end of the time.
 bool Writer::wait_for_run() {
   look_at_disk();
   {

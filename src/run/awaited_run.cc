@@ -59,7 +59,7 @@ int64_t process_began_us() {
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (::clock_gettime(CLOCK_BOOTTIME, &up) != 0 || ticks <= 0) return realtime_us();
   const int64_t up_us = int64_t{up.tv_sec} * 1'000'000 + up.tv_nsec / 1000;
-  // The end of the tick in which it began: a run that a killed rank 0 made just before is none that began behind it.
+  // The end of the tick in which it began: a run that a killed rank 0 made just before is none that began after it.
   return realtime_us() - up_us + (this_process().pid_start + 1) * (1'000'000 / ticks);
 }
 
@@ -141,7 +141,7 @@ std::vector<AwaitedRun::Candidate> AwaitedRun::candidates(const Store& store) co
   return out;
 }
 
-// Whether rank 0 is there, or was when this process was: its process is seen on this machine; it has begun behind this
+// Whether rank 0 is there, or was when this process was: its process is seen on this machine; it has begun after this
 // process, by the clock of both or as this process has seen it; or it gives a sign of life while this process looks.
 // The run of a job before this one does none of that.
 bool AwaitedRun::is_live(const Candidate& run) {

@@ -21,7 +21,7 @@
 
 namespace tracker::internal {
 
-// An attempt that a rank joins began at most so long before or behind the rank's own process.
+// An attempt that a rank joins began at most so long before or after the rank's own process.
 constexpr std::chrono::minutes kClaimAgeMax{10};
 
 // When this process began, by the clock of its host.

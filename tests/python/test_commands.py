@@ -183,7 +183,7 @@ def test_the_columns_of_a_list_have_the_names_that_were_asked_for(store: Path) -
 
 def test_a_list_that_is_passed_over_is_not_called_empty(store: Path) -> None:
     for words, said in (
-        (("--limit", "2", "--offset", "99"), "tracker: 2 runs, none behind the first 99\n"),
+        (("--limit", "2", "--offset", "99"), "tracker: 2 runs, none after the first 99\n"),
         (("--where", "points = 0"), f"tracker: no runs that match in {store}\n"),
     ):
         done = commands.command("ls", "--dir", str(store), *words)

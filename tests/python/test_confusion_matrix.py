@@ -120,7 +120,7 @@ def test_the_label_that_stands_for_none_is_left_out(run: tracker.Run) -> None:
 def test_a_label_without_a_name_is_said_once(run: tracker.Run, capfd: pytest.CaptureFixture[str]) -> None:
     for step in range(3):
         run.log({"m": tracker.confusion_matrix([0, 7], [0, 7], classes=["cat"])}, step=step)
-    assert capfd.readouterr().err.count("labels that are none of the classes stand behind them: 7") == 1
+    assert capfd.readouterr().err.count("labels that are none of the classes stand after them: 7") == 1
     assert run.status().media_plainer == 3
 
 

@@ -8,8 +8,10 @@ import inspect
 import io
 import pickle
 import pydoc
+import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +93,15 @@ def test_a_stored_run_and_what_is_read_from_it_survive_copies_and_pickles(run: t
         assert len(act(tracker.runs())) == 1
         assert act(tracker.artifact("test/a")).version == "v0"
         assert act(run.status()) == run.status()
+
+
+def test_a_pickle_of_a_run_at_a_path_is_read_there_and_needs_no_store(run: tracker.Run, tmp_path: Path) -> None:
+    run.log({"loss": 1.0}, step=1)
+    run.finish()
+    copied = shutil.copytree(run.dir, tmp_path / "mailed")
+    at_path = pickle.loads(pickle.dumps(tracker.open_run(f"{copied}")))
+    assert at_path.history("loss").values.tolist() == [1.0]
+    assert not at_path._in_store, "nothing is recovered there"
 
 
 @pytest.mark.parametrize("name", ["config", "summary"])

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import tracker
+from tracker._run_list import OPENED_MAX
 
 
 @pytest.fixture
@@ -124,3 +125,22 @@ def test_only_processes_that_record_nothing_write_the_catalog() -> None:
     assert done.stdout == "1\n"
     assert (store / "catalog.db").exists()
     assert ids(tracker.runs()) == ["three", "two", "one"]
+
+
+def test_config_and_summary_of_many_listed_runs_come_from_the_catalog(store: Path) -> None:
+    for i in range(20):
+        with tracker.init(project="many", quiet=True, config={"i": i, "opt": {"lr": i / 10}}) as run:
+            run.log({"loss": i / 7, "nan": float("nan")}, step=0)
+            run.summary["best"] = i
+    found = tracker.runs(project="many")
+    configs, summaries = [run.config for run in found], [run.summary for run in found]
+    opened = [tracker.open_run(run.uid) for run in found]
+    assert configs == [run.config for run in opened]
+    assert [repr(summary) for summary in summaries] == [repr(run.summary) for run in opened]
+    assert configs[15]["opt/lr"] == found[15].config.opt.lr
+    assert [run._opened is None for run in found] == [False] * OPENED_MAX + [True] * (20 - OPENED_MAX)
+    configs[15]["i"] = "changed"
+    assert found[15].config == opened[15].config
+    with tracker.init(project="many", id=found[15].id, resume="must", quiet=True) as run:
+        run.config["i"] = "resumed"
+    assert found[15].config["i"] == "resumed", "as in a run that was opened: this process has resumed it"

@@ -116,7 +116,7 @@ Result<IntakeRow> decode_intake(std::string_view bytes) {
 Status leave_intake(const Store& store, const RunFolder& folder, const Id128& writer,
                     const std::function<Result<CatalogRecord>(const RunFolder&)>& read) {
   IntakeRow row;
-  const auto seen = folder_sign(folder.path);  // before anything is read: what changes behind it is seen by a listing
+  const auto seen = folder_sign(folder.path);  // before anything is read: what changes after it is seen by a listing
   if (!seen) return {};
   const CatalogFiles files = look_at_files(folder.path);
   if (files.leftovers) return {};

@@ -109,7 +109,7 @@ TEST(FullRingTest, ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress) {
   journal->note_progress();
   while (journal.log(id, 1, 0) == Code::kOk) {}
   EXPECT_GE(wait_of_a_call(), 30'000'000) << "the call that found it full has taken as much";
-  for (int i = 0; i < 5; ++i) wait_of_a_call();  // the bucket, and the 100 ms behind it
+  for (int i = 0; i < 5; ++i) wait_of_a_call();  // the bucket, and the 100 ms after it
   for (int i = 0; i < 20; ++i) wait_of_a_call();
   EXPECT_LT(wait_of_a_call(), 10'000'000 * int64_t{kSlowDown}) << "all of it is spent";
 }
