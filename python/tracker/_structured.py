@@ -206,7 +206,7 @@ def confusion_matrix(
 
     Without classes what occurs is a class, sorted: 1, 2 and 10 are three. classes: a dict {label: name}, or a list of
     labels in their order, or of names for the ints 0, 1, 2, …; those that do not occur are shown too, and what occurs
-    beside them comes after them, which is said once. ignore: a label, or several, whose pairs are left out; None: none is.
+    beside them comes after them (said once). ignore: a label, or several, whose pairs are left out; None: none is.
     Whole floats are ints; so are bools beside ints, while True and False alone are names. TypeError: classes is no list
     or dict. Anything else that cannot be shown makes a matrix with a `problem`, which log() counts as refused.
     """
