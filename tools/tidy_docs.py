@@ -19,7 +19,7 @@ ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
 PROMISES = "docs/promises.md"
 LAUNCH = "src/run/launch.cc"
-EXIT_CODES = "src/cli/command.h"
+EXIT_CODES = "src/cli/commands/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"
 

@@ -5,7 +5,7 @@
 // either (a handle, a Python object) goes on with it. All else of the parent's is left as it is, for its locks may be
 // held by threads that do not exist here.
 #include "base/write_signals.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
 

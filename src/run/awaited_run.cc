@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/liveness.h"
+#include "journal/ring/liveness.h"
 #include "run/services/stop.h"
 #include "run/shared_run.h"
 #include "storage/recovery/live_writers.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "journal/journal.h"
+#include "journal/live/journal.h"
 #include "run/ranks.h"
 #include "run/run.h"
 #include "run/services/capture.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "journal/hot_path.h"
+#include "journal/ring/hot_path.h"
 #include "model/key.h"
 #include "model/number.h"
 #include "model/records.h"
@@ -63,7 +63,7 @@ struct InitOptions {
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for
-  std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
+  std::vector<std::string> gpu_trial;  // a program that tries the GPU driver's library first (monitor/host/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
   bool process_group = false;  // torch.distributed is initialised, and its store can tell ranks of the run
@@ -154,9 +154,9 @@ class Run : public std::enable_shared_from_this<Run> {
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
   Code log_text(std::string_view key, std::string_view text, int64_t step, bool has_step = true);
-  // What the process has written to one of its streams: folded into lines (monitor/console_lines.h) and recorded. It
-  // never waits; lines that find no room are counted (RunStatus.console_cut_bytes). Does nothing where nothing is
-  // recorded; an observed rank records it.
+  // What the process has written to one of its streams: folded into lines (monitor/console/console_lines.h) and
+  // recorded. It never waits; lines that find no room are counted (RunStatus.console_cut_bytes). Does nothing where
+  // nothing is recorded; an observed rank records it.
   void write_console(ConsoleStream stream, std::string_view bytes);
   bool takes_console() const;
   // Media (model/media.h, run/services/media.cc): counted as they are logged, stored as they come, or dropped and
@@ -171,7 +171,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<MediaFile> store_media_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
                                          std::chrono::milliseconds limit);
   void sync_media(std::string_view digest, std::string_view extension) const;
-  // A text on its way into a file, without its secrets (model/redact.h), which are counted.
+  // A text on its way into a file, without its secrets (model/redact/redact.h), which are counted.
   std::string redact_document(std::string_view text, std::string_view extension);
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.

@@ -16,9 +16,9 @@
 
 #include "base/shell_word.h"
 #include "model/alert.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "pipeline/background.h"
-#include "query/run_record.h"
+#include "query/runs/run_record.h"
 #include "run/run_impl.h"
 #include "storage/catalog/catalog_intake.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "model/alert.h"
 #include "model/value_tree.h"
 #include "pipeline/say.h"

@@ -6,11 +6,11 @@
 #include <new>
 #include <utility>
 
-#include "journal/ring_room.h"
+#include "journal/ring/ring_room.h"
 #include "model/metric_definition.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "model/value_tree.h"
-#include "query/program_name.h"
+#include "query/view/program_name.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {

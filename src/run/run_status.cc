@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "query/environment.h"
-#include "query/program_name.h"
+#include "query/view/environment.h"
+#include "query/view/program_name.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {

@@ -49,8 +49,8 @@ BY_EFFECT = {
     "kLookAgainAfter": "tests/unit/artifact/blob_collect_test.cc: "
     "AnArtifactOfWhichGcTookABlobWhileItWasStoredIsRefusedAndComesWholeTheNextTime",
     "kBlobTouchAge": "tests/unit/artifact/blob_collect_test.cc: AWriterTouchesABlobBeforeItRefersToIt",
-    "kCatalogBusy": "tests/unit/query/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",
-    "kCatalogRacy": "tests/unit/query/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",
+    "kCatalogBusy": "tests/unit/query/runs/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",
+    "kCatalogRacy": "tests/unit/query/runs/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",
     "kCompactFrameBytesAtEnd": "tests/unit/storage/compaction_test.cc: AShortRunStaysAFewFrames",
     "kCompactFrameBytesMin": "tests/unit/storage/compaction_test.cc: FramesWaitUntilThereAreEnoughForASegment",
     "kCompactionRetryNs": "tests/fault/compaction_test.cc: ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain",
@@ -79,38 +79,40 @@ BY_EFFECT = {
     "kFreePagesAStep": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
     "kFreePagesMin": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
     "kFreePagesShare": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
-    "kGaussianPairsMax": "tests/unit/query/smooth_test.cc: AGaussianOverTooManyPairsIsRefusedBeforeItIsWorkedOut",
-    "kLeftoverAge": "tests/unit/cli/remove_test.cc: GcRemovesLeftoversAndSaysTheBytes",
+    "kGaussianPairsMax": "tests/unit/query/chart/smooth_test.cc: AGaussianOverTooManyPairsIsRefusedBeforeItIsWorkedOut",
+    "kLeftoverAge": "tests/unit/cli/commands/remove_test.cc: GcRemovesLeftoversAndSaysTheBytes",
     "kLevelCellRows": "tests/unit/codec/level_test.cc: TheFinestLevelHasAtLeast512RowsACellOnAverage",
     "kLevelCellsAlone": "tests/unit/storage/levels_test.cc: ALongSegmentHasTwoLevelsASeries",
     "kLevelRowBytes": "tests/unit/storage/levels_test.cc: NoiseTakesWiderCellsSoThatAPointCostsATwentiethOfAByte",
     "kMaxDiskMin": "tests/python/test_max_disk.py: test_a_bad_max_disk_says_what_was_expected",
     "kPinnedCommitsMin": "tests/unit/storage/writer_parts_test.cc: AParkedReaderMakesTheWriterLeaveThePartWhichIsWhole",
     "kQueueBytesMax": "tests/fault/stuck_test.cc: FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull",
-    "kRewindsMax": "tests/unit/cli/verify_command_test.cc: ALiveWriterThatCompactsMeanwhileHasNoDamage",
-    "kRingBytesMax": "tests/unit/journal/full_ring_test.cc: ARingPastHalfFillGrowsUpToItsLimit",
-    "kRingEntryShare": "tests/unit/journal/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
-    "kRingEventReserve": "tests/unit/journal/event_room_test.cc: TheFirstRingKeepsRoomForATextOf64KiB",
-    "kRingEventShare": "tests/unit/journal/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
-    "kRingEventShareMax": "tests/unit/journal/event_room_test.cc: ItIsInOnePieceWhereverTheLapEnds",
+    "kRewindsMax": "tests/unit/cli/commands/verify_command_test.cc: ALiveWriterThatCompactsMeanwhileHasNoDamage",
+    "kRingBytesMax": "tests/unit/journal/live/full_ring_test.cc: ARingPastHalfFillGrowsUpToItsLimit",
+    "kRingEntryShare": "tests/unit/journal/live/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
+    "kRingEventReserve": "tests/unit/journal/live/event_room_test.cc: TheFirstRingKeepsRoomForATextOf64KiB",
+    "kRingEventShare": "tests/unit/journal/live/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
+    "kRingEventShareMax": "tests/unit/journal/live/event_room_test.cc: ItIsInOnePieceWhereverTheLapEnds",
     "kRingVersionsAhead": (
         "tests/python/compat/test_newer_versions.py: test_a_newer_version_is_named_and_not_a_byte_of_it_is_changed"
     ),
-    "kRingsMax": "tests/unit/journal/pool_test.cc: ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing",
+    "kRingsMax": "tests/unit/journal/ring/pool_test.cc: ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing",
     "kSegmentPointsTarget": (
         "tests/unit/storage/compaction_test.cc: SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes"
     ),
     "kSegmentBytesTarget": (
         "tests/unit/storage/compaction_test.cc: SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes"
     ),
-    "kSnapshotTries": "tests/unit/query/compacted_test.cc: AReaderInAnotherProcessMissesNothingAndGetsNothingTwice",
-    "kStepInstructionsMax": "tests/unit/cli/foreign_schema_test.cc: AReadersStepIsBounded",
-    "kTailPoll": "tests/unit/cli/tail_command_test.cc: AFollowedRunIsShownToItsEndEachRowOnce",
+    "kSnapshotTries": (
+        "tests/unit/query/view/compacted_test.cc: AReaderInAnotherProcessMissesNothingAndGetsNothingTwice"
+    ),
+    "kStepInstructionsMax": "tests/unit/cli/commands/foreign_schema_test.cc: AReadersStepIsBounded",
+    "kTailPoll": "tests/unit/cli/commands/tail_command_test.cc: AFollowedRunIsShownToItsEndEachRowOnce",
     "kTimedKeysMin": "tests/python/test_keys.py: test_one_call_may_hold_very_many_keys",
     "kUnsyncedBytesMax": "tests/unit/storage/frames_file_test.cc: RowsBehindAFrameAreFoundInALargeFileByABoundedIndex",
     "kWaitingNews": "tests/fault/stuck_account_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
-    "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
-    "wait_total": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+    "wait_call": "tests/unit/journal/live/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+    "wait_total": "tests/unit/journal/live/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
     "kJsonRequestBytesMax": (
         "tests/python/test_server_access.py: test_a_body_that_is_too_large_is_refused_before_it_is_read"
     ),

@@ -86,7 +86,7 @@ def test_variables_are_told_exactly_where_they_are_read() -> None:
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
     files = {
-        "src/cli/command.h": "enum ExitCode : int {\n  kExitOk = 0,\n  kExitUsage = 2,  // wrong\n};\n",
+        "src/cli/commands/command.h": "enum ExitCode : int {\n  kExitOk = 0,\n  kExitUsage = 2,  // wrong\n};\n",
         "docs/cli.md": "| Code | Meaning |\n|---|---|\n| 0 | done |\n| 2 | wrong |\n",
     }
     assert list(tidy_docs.exit_codes(files)) == []

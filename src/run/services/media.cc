@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "journal/journal.h"
-#include "journal/ring_room.h"
+#include "journal/live/journal.h"
+#include "journal/ring/ring_room.h"
 #include "model/media.h"
-#include "model/redact.h"
-#include "model/secret_names.h"
+#include "model/redact/payloads.h"
+#include "model/redact/redact.h"
+#include "model/redact/secret_names.h"
 #include "run/run_impl.h"
 #include "run/services/media_folder.h"
 

@@ -10,7 +10,7 @@
 #include "artifact/blob_store.h"
 #include "base/fs.h"
 #include "base/ids.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 

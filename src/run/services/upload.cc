@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/shell_word.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 #include "sync/server_project.h"

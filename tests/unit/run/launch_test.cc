@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "query/attempts.h"
+#include "query/view/attempts.h"
 #include "run/run.h"
 #include "support/child.h"
 #include "support/sandbox.h"
