@@ -2,7 +2,7 @@
 """What the documents say of numbers and defaults, against the code: part of tools/tidy.py.
 
 Numbers: each row of docs/limits.md names a constant of the code and gives its value. Defaults: init's are written once
-in the code (`fill` in src/run/launch.cc) and told in docs/environment.md, the public headers and init's docstring.
+in the code (`fill` in src/run/init_plan.cc) and told in docs/environment.md, the public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
 Promises: each test that docs/promises.md names is there, and a promise without one says why.
 """
@@ -18,7 +18,7 @@ LIMITS = "docs/limits.md"
 ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
 PROMISES = "docs/promises.md"
-LAUNCH = "src/run/launch.cc"
+LAUNCH = "src/run/init_plan.cc"
 EXIT_CODES = "src/cli/commands/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"

@@ -20,7 +20,7 @@ void add(const PointCounts& counts, SeriesStatus* into) {
 
 RunStatus Run::status() const {
   RunStatus out;
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   out.journal = "none";
   out.store_files = "none";
   out.recovered_points = plan.recovered_points;

@@ -69,7 +69,7 @@ LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
-    code = {"src/run/launch.cc": LAUNCH}
+    code = {"src/run/init_plan.cc": LAUNCH}
     assert list(tidy_docs.defaults({**code, path: text % "local"})) == []
     (problem,) = tidy_docs.defaults({**code, path: text % "online"})
     assert "mode" in problem.lower()

@@ -47,7 +47,7 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   return out;
 }
 
-StateVerdict without_writers(const SilentAttempt& silent, int64_t now_us) {
+StateVerdict without_writers(const AttemptWithoutData& silent, int64_t now_us) {
   const std::string which = silent.attempt > 1 ? fmt::format("attempt {}: ", silent.attempt) : "";
   if (may_begin(silent, now_us)) return {RunState::kRunning, which + "nothing recorded yet", 0};
   const char* const what =
@@ -117,9 +117,10 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 }
 
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          const std::vector<SilentAttempt>& silent, int64_t created_us, int64_t now_us) {
+                          const std::vector<AttemptWithoutData>& silent, int64_t created_us, int64_t now_us) {
   const WriterSnapshot* leader = leading_writer(writers);
-  if (leader == nullptr) return without_writers(silent.empty() ? SilentAttempt{1, created_us} : silent.back(), now_us);
+  if (leader == nullptr)
+    return without_writers(silent.empty() ? AttemptWithoutData{1, created_us} : silent.back(), now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
   if (!silent.empty() && silent.back().attempt > leader->identity.attempt)

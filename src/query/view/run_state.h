@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "journal/ring/liveness.h"
-#include "query/view/silent_attempts.h"
+#include "query/view/attempts_without_data.h"
 #include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
@@ -36,6 +36,6 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 // `liveness` runs parallel to `writers`. `silent`: attempts without a writer, by number. Where the newest attempt is
 // one of them it decides, by what is known of the process that began it; of a run without either `created_us` does.
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          const std::vector<SilentAttempt>& silent, int64_t created_us, int64_t now_us);
+                          const std::vector<AttemptWithoutData>& silent, int64_t created_us, int64_t now_us);
 
 }  // namespace tracker::internal

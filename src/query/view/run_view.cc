@@ -20,11 +20,11 @@
 #include "query/rows/selection.h"
 #include "query/view/across_ranks.h"
 #include "query/view/attempts.h"
+#include "query/view/attempts_without_data.h"
 #include "query/view/merge.h"
 #include "query/view/rank_status.h"
 #include "query/view/run_state.h"
 #include "query/view/shown_rows.h"
-#include "query/view/silent_attempts.h"
 #include "query/view/texts.h"
 #include "query/view/waiting_since.h"
 #include "storage/recovery/journal_home.h"
@@ -45,7 +45,7 @@ struct RunView::Impl {
   std::vector<std::unique_ptr<WriterReader>> readers;  // one a snapshot
   std::vector<WriterSnapshot> snapshots;
   std::vector<Liveness> liveness;
-  std::vector<SilentAttempt> silent;  // where all writers could be read
+  std::vector<AttemptWithoutData> silent;  // where all writers could be read
   std::vector<MetricInfo> metrics;
   ShownRows shown_rows;  // what only rows tell of `metrics`, as far as it was asked for
   std::vector<std::string> problems;
@@ -163,7 +163,7 @@ bool RunView::Impl::find_silent() {
   silent.clear();
   const bool all_read = problems.empty() || (problems.size() == 1 && !folder.problem.empty());
   if (!all_read && !snapshots.empty()) return true;  // a file that cannot be read may be theirs
-  silent = silent_attempts(folder, snapshots);
+  silent = attempts_without_data(folder, snapshots);
   if (std::none_of(silent.begin(), silent.end(), [](const auto& each) { return each.maker == Liveness::kDead; }))
     return true;
   return folder.writer_dbs().size() == snapshots.size();
@@ -208,7 +208,7 @@ bool RunView::Impl::all_ended() const {
 uint64_t RunView::Impl::count_silent(int64_t attempt) const {
   if (has_unread_writers()) return 0;
   const int64_t now_us = realtime_us();
-  return static_cast<uint64_t>(std::count_if(silent.begin(), silent.end(), [&](const SilentAttempt& each) {
+  return static_cast<uint64_t>(std::count_if(silent.begin(), silent.end(), [&](const AttemptWithoutData& each) {
     const bool waits = waiting && std::any_of(waiting->begin(), waiting->end(), [&](const WaitingPoints& journal) {
                          return journal.writer.attempt == each.attempt;
                        });

@@ -87,7 +87,7 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
   if (finished()) return Status(Code::kClosed, "the run has ended");
-  return impl_->writer->folder() != nullptr ? Status() : impl_->launch.store_problem;
+  return impl_->writer->folder() != nullptr ? Status() : impl_->plan.store_problem;
 }
 
 Result<MediaFile> Run::store_media(std::string_view bytes, std::string_view extension) {

@@ -297,7 +297,7 @@ void RunMonitor::sample_loop() {
 
 // Of a process that attaches the parent looks at it: it is in the parent's tree.
 void Run::start_monitor() {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   const CapturePlan& capture = plan.capture;
   if (plan.options.attach_attempt > 0) return;
   if (!capture.environment && capture.system_interval.count() == 0) return;

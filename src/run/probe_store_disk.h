@@ -16,6 +16,6 @@ constexpr std::chrono::seconds kStoreAnswerMax{10};  // a disk that spins up, a 
 // kIo: there was no answer within `wait`; the thread stays until there is one. An error is an answer, and the system
 // that gives no thread leaves the question open: both are ok, the caller meets them by itself. Cost: a thread, four
 // system calls in a store that is there.
-Status wait_for_store_disk(const std::string& store_path, std::chrono::seconds wait = kStoreAnswerMax);
+Status probe_store_disk(const std::string& store_path, std::chrono::seconds wait = kStoreAnswerMax);
 
 }  // namespace tracker::internal

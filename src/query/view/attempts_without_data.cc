@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "query/view/silent_attempts.h"
+#include "query/view/attempts_without_data.h"
 
 #include <sys/stat.h>
 
@@ -23,11 +23,12 @@ int64_t time_of(const std::string& path, int64_t otherwise) {
 
 }  // namespace
 
-std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vector<WriterSnapshot>& writers) {
-  std::vector<SilentAttempt> out;
+std::vector<AttemptWithoutData> attempts_without_data(const RunFolder& run,
+                                                      const std::vector<WriterSnapshot>& writers) {
+  std::vector<AttemptWithoutData> out;
   std::vector<WriterIdentity> makers;
   const auto look = [&](const std::string& path, int64_t attempt, int64_t begun_us) {
-    SilentAttempt silent{attempt, begun_us, Liveness::kUnknown};
+    AttemptWithoutData silent{attempt, begun_us, Liveness::kUnknown};
     const auto maker = read_claim_maker(path);
     if (maker) silent.maker = probe_writer(*maker, store_path_of(run.path));
     if (maker) makers.push_back(*maker);
@@ -52,7 +53,7 @@ std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vect
   return out;
 }
 
-bool may_begin(const SilentAttempt& silent, int64_t now_us) {
+bool may_begin(const AttemptWithoutData& silent, int64_t now_us) {
   if (silent.maker == Liveness::kUnknown) return silent.begun_us > now_us - kHeartbeatTrust.count();
   return silent.maker == Liveness::kLive;
 }

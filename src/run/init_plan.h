@@ -19,7 +19,7 @@ namespace tracker::internal {
 
 class AwaitedRun;  // awaited_run.h
 
-struct Launch {
+struct InitPlan {
   InitOptions options;  // with the environment applied
   bool project_given = false;
   std::string mode = "local";
@@ -60,6 +60,6 @@ struct Launch {
 };
 
 // kInvalid: an option; kNotFound: resume="must" and no such run; kIo only with strict.
-Result<Launch> decide_launch(const InitOptions& options);
+Result<InitPlan> plan_init(const InitOptions& options);
 
 }  // namespace tracker::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "run/store_answers.h"
+#include "run/probe_store_disk.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ void touch_disk(const std::string& store_path) {
 
 }  // namespace
 
-Status wait_for_store_disk(const std::string& store_path, std::chrono::seconds wait) {
+Status probe_store_disk(const std::string& store_path, std::chrono::seconds wait) {
   const auto answer = std::make_shared<Answer>();
   const bool asked = start_background_thread("trk-ask", [answer, store_path] {
     touch_disk(store_path);

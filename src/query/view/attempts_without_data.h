@@ -12,7 +12,7 @@
 
 namespace tracker::internal {
 
-struct SilentAttempt {
+struct AttemptWithoutData {
   int64_t attempt = 1;
   int64_t begun_us = 0;                 // when its claim was made
   Liveness maker = Liveness::kUnknown;  // of the process that made it; unknown where the claim does not say
@@ -20,9 +20,9 @@ struct SilentAttempt {
 
 // The claims of the run's folder (storage/store/attempt_claim.h) whose attempt none of `writers` is of, by number.
 // Cost: a listing of the folder, and for each of these a small file and a look at its process.
-std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vector<WriterSnapshot>& writers);
+std::vector<AttemptWithoutData> attempts_without_data(const RunFolder& run, const std::vector<WriterSnapshot>& writers);
 
 // Whether its process may still come to a commit: it lives, or it cannot be seen and has begun within the last minute.
-bool may_begin(const SilentAttempt& silent, int64_t now_us);
+bool may_begin(const AttemptWithoutData& silent, int64_t now_us);
 
 }  // namespace tracker::internal

@@ -55,7 +55,7 @@ std::vector<std::unique_ptr<RunView>> all_runs(const Sandbox& sandbox) {
   return out;
 }
 
-TEST(LaunchTest, TwoPlainTorchrunsInARowMakeTwoRuns) {
+TEST(InitPlanTest, TwoPlainTorchrunsInARowMakeTwoRuns) {
   Sandbox sandbox;
   for (int i = 0; i < 2; ++i) EXPECT_EQ(exit_code_of(run_child([] { return launch(4, "0"); })), 0);
   const auto runs = all_runs(sandbox);
@@ -63,7 +63,7 @@ TEST(LaunchTest, TwoPlainTorchrunsInARowMakeTwoRuns) {
   for (const auto& run : runs) EXPECT_EQ(run->points(), 1u);
 }
 
-TEST(LaunchTest, AnElasticRestartIsANewAttemptOfTheSameRun) {
+TEST(InitPlanTest, AnElasticRestartIsANewAttemptOfTheSameRun) {
   for (const int size : {4, 1}) {
     Sandbox sandbox;
     EXPECT_EQ(exit_code_of(run_child([size] { return launch(size, "0") + launch(size, "1") + launch(size, "2"); })), 0);
@@ -99,7 +99,7 @@ std::string init_once(const InitOptions& options, int64_t step = TRK_STEP_AUTO) 
   return answer->text;
 }
 
-TEST(LaunchTest, ResumeGoesOnBehindTheLargestStep) {
+TEST(InitPlanTest, ResumeGoesOnBehindTheLargestStep) {
   Sandbox sandbox;
   InitOptions options = quiet();
   options.id = "base";
@@ -116,7 +116,7 @@ TEST(LaunchTest, ResumeGoesOnBehindTheLargestStep) {
   EXPECT_EQ(init_once(options), "other 1 0");
 }
 
-TEST(LaunchTest, ASecondInitOfAProcessGoesOnBehindTheFirstAlsoWhereTheDiskIsStuck) {
+TEST(InitPlanTest, ASecondInitOfAProcessGoesOnBehindTheFirstAlsoWhereTheDiskIsStuck) {
   Sandbox sandbox;
   EXPECT_EQ(exit_code_of(run_child([] {
               static std::atomic<bool> stuck{true};
@@ -139,7 +139,7 @@ TEST(LaunchTest, ASecondInitOfAProcessGoesOnBehindTheFirstAlsoWhereTheDiskIsStuc
             0);
 }
 
-TEST(LaunchTest, ResumeFromAStepGoesOnBehindItAndShadowsTheRest) {
+TEST(InitPlanTest, ResumeFromAStepGoesOnBehindItAndShadowsTheRest) {
   Sandbox sandbox;
   InitOptions options = quiet();
   options.id = "base";
@@ -168,7 +168,7 @@ TEST(LaunchTest, ResumeFromAStepGoesOnBehindItAndShadowsTheRest) {
   EXPECT_EQ(base->history("x", true)->steps, (std::vector<int64_t>{1000, 601, 602, 0}));
 }
 
-TEST(LaunchTest, ResumeFromTakesAProjectOrAUidWhereNoProjectIsGiven) {
+TEST(InitPlanTest, ResumeFromTakesAProjectOrAUidWhereNoProjectIsGiven) {
   Sandbox sandbox;
   InitOptions options = quiet();
   options.id = "a@b";  // an "@" in an id: the last one begins the step
@@ -183,7 +183,7 @@ TEST(LaunchTest, ResumeFromTakesAProjectOrAUidWhereNoProjectIsGiven) {
   EXPECT_THAT(init_once(from), ::testing::HasSubstr("a run of the project p, not of q"));
 }
 
-TEST(LaunchTest, TheEnvironmentNamesTheRunUnlessAnArgumentDoes) {
+TEST(InitPlanTest, TheEnvironmentNamesTheRunUnlessAnArgumentDoes) {
   Sandbox sandbox;
   ::setenv("TRACKER_RUN_ID", "from-env", 1);
   EXPECT_EQ(init_once(quiet()), "from-env 1 0");
@@ -199,7 +199,7 @@ struct Wrong {
   const char* message;
 };
 
-TEST(LaunchTest, AWrongOptionIsAnErrorThatSaysWhatWasExpected) {
+TEST(InitPlanTest, AWrongOptionIsAnErrorThatSaysWhatWasExpected) {
   Sandbox sandbox;
   const Wrong cases[] = {
       {"mode", [](InitOptions* o) { o->mode = "remote"; }, "mode=\"remote\": expected one of \"local\""},
@@ -234,7 +234,7 @@ TEST(LaunchTest, AWrongOptionIsAnErrorThatSaysWhatWasExpected) {
   EXPECT_FALSE(path_exists(sandbox.store())) << "nothing is made for a wrong call";
 }
 
-TEST(LaunchTest, ADisabledRunTakesEveryCallAndMakesNothing) {
+TEST(InitPlanTest, ADisabledRunTakesEveryCallAndMakesNothing) {
   Sandbox sandbox;
   InitOptions options = quiet();
   options.mode = "disabled";
@@ -249,7 +249,7 @@ TEST(LaunchTest, ADisabledRunTakesEveryCallAndMakesNothing) {
   EXPECT_FALSE(path_exists(sandbox.store()));
 }
 
-TEST(LaunchTest, SecretsReachNoFile) {
+TEST(InitPlanTest, SecretsReachNoFile) {
   Sandbox sandbox;
   const std::string secrets[] = {"hunter2-the-password", "AKIAIOSFODNN7EXAMPLE",
                                  "ghp_0123456789abcdefghijklmnopqrstuvwxyz"};
@@ -280,7 +280,7 @@ TEST(LaunchTest, SecretsReachNoFile) {
 }
 
 // Bug: the reason was cut before it was redacted, and of an address the cut left the password.
-TEST(LaunchTest, OfTheReasonOfAnEndASecretAtTheCutIsNotStored) {
+TEST(InitPlanTest, OfTheReasonOfAnEndASecretAtTheCutIsNotStored) {
   const std::string secret = " postgres://admin:hunter2secret@db.example.com/x";
   for (const size_t shown : {secret.find('@'), secret.find("2secret"), secret.find("admin"), secret.size()}) {
     Sandbox sandbox;
