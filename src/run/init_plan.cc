@@ -296,8 +296,8 @@ Status read_past(const Store& store, const LaunchFacts& facts, InitPlan* plan) {
   const int64_t newest = view.ok() ? (*view)->newest_attempt() : 0;
   if (const uint64_t missing = view.ok() ? (*view)->missing_journals(newest) : 0; missing > 0)
     say(fmt::format(
-        "{} of attempt {} left no journal here: what {} logged behind the last commit is not known, and this attempt "
-        "goes on behind what is stored",
+        "{} of attempt {} left no journal here: what {} logged after the last commit is not known, and this attempt "
+        "goes on after what is stored",
         missing == 1 ? "a process" : fmt::format("{} processes", missing), newest, missing == 1 ? "it" : "they"));
   if (const auto other = other_writer(report.living, past, store.path()); other && may_leave && facts.restarts == 0)
     say(fmt::format(

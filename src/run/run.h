@@ -144,7 +144,8 @@ class Run : public std::enable_shared_from_this<Run> {
   uint32_t series_id(std::string_view name, ValueType type) noexcept;
   void count_no_memory(bool text) noexcept;  // a point or a text: dropped and counted
   int64_t next_step() const;                 // 1 + the run's largest step, 0 before the first
-  void raise_step(int64_t step);  // something is logged at it that is not recorded yet: the next one is behind it
+  void raise_step(
+      int64_t step);  // something is logged at it that is not recorded yet: the next automatic step is larger
   // Values of a metric that are not recorded because what waits for a device is full, or has not come: counted as lost.
   void drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept;
   int64_t step() const;  // the largest step, INT64_MIN before the first
@@ -231,7 +232,7 @@ class Run : public std::enable_shared_from_this<Run> {
                 std::chrono::milliseconds timeout = kFinishLocalMax,
                 std::chrono::milliseconds artifacts = kFinishArtifactsMax);
   // The process is about to be stopped by its machine: unless it goes on under this attempt its end is kPreempted, and
-  // so is its state when it is killed. kClosed behind the end. Where nothing is recorded it does nothing.
+  // so is its state when it is killed. kClosed after the end. Where nothing is recorded it does nothing.
   Code mark_preempting();
   bool ends_with_process() const;  // not with on_exit="leave"
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.

@@ -27,7 +27,7 @@ namespace tracker::internal {
 Code Run::flush_code(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting) {
   if (!impl_->writer || impl_->forked()) return Code::kOk;
   if (!finished()) return impl_->writer->flush(timeout, keep_waiting) ? Code::kOk : Code::kTimeout;
-  // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
+  // The threads may have come to the end after finish() gave up. What was logged after it is not stored.
   const auto start = std::chrono::steady_clock::now();
   const bool ended = impl_->wait_finished(timeout).ok();
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);

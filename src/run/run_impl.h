@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards what stands behind it.
+// What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards the fields after it.
 #pragma once
 
 #include <condition_variable>

@@ -16,7 +16,7 @@
 
 namespace tracker::internal {
 
-constexpr int kLineageTreeDepth = 6;           // runs and versions behind each other that the tree shows
+constexpr int kLineageTreeDepth = 6;           // levels of runs and versions that the tree shows
 constexpr size_t kLineageTreeLinesMax = 1000;  // further ones are counted only
 
 // A name alone is looked for in all projects where the default one has none of it. Errors: as find_artifact(); kInvalid

@@ -14,7 +14,7 @@
 namespace tracker::internal {
 namespace {
 
-// As far as its databases tell; remove_run() looks again behind the rename.
+// According to its databases; remove_run() checks again after the rename.
 bool has_ended(const RunFolder& run) {
   const auto view = RunView::open(run);
   if (!view.ok()) return false;

@@ -13,7 +13,7 @@
 namespace tracker::internal {
 
 struct ImportedFiles {
-  std::string name, type;          // of the artifact: of the name goes behind the run's id what a name may hold
+  std::string name, type;          // of the artifact: the run's id, then the source's name as far as a name may hold it
   std::string folder;              // of the source
   std::vector<std::string> paths;  // below it, and in the artifact
   int64_t time_us = 0;             // when the run made it

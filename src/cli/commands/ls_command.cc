@@ -123,7 +123,7 @@ std::string table_text(const Console& console, const RunsList& list, const std::
   return runs.head() + table.render(console, 0, left_out);
 }
 
-// The columns that were asked for, behind the run.
+// The columns that were asked for, after the run.
 std::string columns_text(const Console& console, const RunsList& list, const AskedColumns& asked) {
   std::vector<TableColumn> columns{{"RUN"}};
   for (size_t i = 0; i < asked.fields.size(); ++i) columns.push_back(column_of(asked.fields[i], asked.titles[i]));

@@ -101,7 +101,7 @@ std::string source_text(const Value& source) {
   if (source.find("error") != nullptr) return out.add("not stored: " + text_at(source, "error")).text();
   out.add(text_at(source, "files") + " files").add(bytes_at(source, "bytes", ""));
   if (const Value* left = source.find("left_out"); left != nullptr) out.add("left out: " + pairs_text(*left));
-  if (source.find("cut") != nullptr) out.add("and more, behind a bound");
+  if (source.find("cut") != nullptr) out.add("and more, beyond a limit");
   return out.text();
 }
 

@@ -147,7 +147,7 @@ class Tail {
     }
   };
 
-  // Whether of each writer that is not read from its start the first row behind `at` is from before `since_us`.
+  // Whether of each writer that is not read from its start the first row after `at` is from before `since_us`.
   Result<bool> begins_before(TailCursor at, int64_t since_us) {
     std::map<Id128, bool> early;
     for (const auto& [writer, position] : at.writers) early[writer] = false;
@@ -161,7 +161,7 @@ class Tail {
     return std::all_of(early.begin(), early.end(), [](const auto& writer) { return writer.second; });
   }
 
-  // All behind the cursor: printed, or the last of it kept.
+  // All rows after the cursor: printed, or the last of them kept.
   Status read(TailCursor* at, std::optional<int64_t> since_us, Kept* kept) {
     for (bool more = true; more && console_.out_status.ok();) {
       const TailCursor before = *at;

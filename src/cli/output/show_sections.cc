@@ -256,7 +256,7 @@ std::string account_section(const Console& console, const RunView& run, uint64_t
   }
   if (account.missing_journals > 0) {
     const bool one = account.missing_journals == 1;
-    const std::string line = fmt::format("What {} logged behind the last commit is not known: {} not here",
+    const std::string line = fmt::format("What {} logged after the last commit is not known: {} not here",
                                          one ? "a process" : count_text(account.missing_journals) + " processes",
                                          one ? "its journal is" : "their journals are");
     out += fmt::format("  {}.\n", console.paint(line, "33"));

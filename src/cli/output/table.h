@@ -29,7 +29,7 @@ class Table {
     Cell(const char* t) : text(t) {}                // NOLINT(google-explicit-constructor)
   };
   void add(std::vector<Cell> row);
-  // Lines of at most console.width columns (any length without a terminal), each behind `indent` blanks.
+  // Lines of at most console.width columns (any length without a terminal), each after `indent` blanks.
   // `left_out`: titles of the columns for which there was no room.
   std::string render(const Console& console, size_t indent = 0, std::vector<std::string>* left_out = nullptr) const;
 

@@ -20,7 +20,7 @@ size_t display_width(std::string_view text);
 std::string cut_to(std::string_view text, size_t width);
 // The same with the "…" in the middle: names of metrics differ at their ends.
 std::string cut_middle(std::string_view text, size_t width);
-// Filled with blanks up to `width` columns, behind the text or in front of it.
+// Filled with blanks up to `width` columns, after the text or before it.
 std::string pad_to(std::string_view text, size_t width, bool right = false);
 
 std::string count_text(uint64_t count);                      // "12,345"

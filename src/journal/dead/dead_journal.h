@@ -40,14 +40,14 @@ class DeadJournal {
   bool spill_sound() const { return spill_sound_; }
   // About how many points were in the damaged bytes of the spill file, as its sound frames go.
   uint64_t points_in_spill_damage() const;
-  // The rings that are here still have all that lies behind these positions.
+  // The rings that are here still have all records after these positions.
   bool rings_reach(const std::vector<RingPosition>& positions) const;
   // And no other one was spilled from: what the spill file has of it is not needed.
   bool rings_hold(const std::vector<RingPosition>& positions) const;
   // A ring has grown since it was read: its process lives, whatever became of its lock. Cost: a read(2) a ring.
   bool is_written() const;
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
-  // behind that, say nothing, are stored and forgotten.
+  // after that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
   // Of a process that did not end: nobody can say what rings held that are gone and that it was not done with. One that
   // lives, or has logged, has one at any time. Before start().
@@ -55,7 +55,7 @@ class DeadJournal {
   // The definitions that the file lacks, being damaged or gone, where `stored` has them, in order of their ids: what a
   // series is called that frames name already must not change. Before next().
   void complete_series(const std::vector<SeriesDef>& stored);
-  // Begins reading the rings behind `positions` (from the database, then from the spill file). Of a ring whose position
+  // Begins reading the rings after `positions` (from the database, then from the spill file). Of a ring whose position
   // lies before its last lap, what was released and is stored nowhere is skipped, and what verifies of that lap is
   // read: a problem, unless `afresh`, that is where the database had no frame before, for it may be a new one.
   void start(const std::vector<RingPosition>& positions, bool afresh = false);
@@ -75,7 +75,7 @@ class DeadJournal {
   uint64_t highest_number() const;
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // The next part into `builder`, bounded as a frame of the living writer is; false when all is read. The definitions
-  // come first, in as many parts as they need: only those behind them hold records, and move positions.
+  // come first, in as many parts as they need: only the parts after them hold records, and move positions.
   bool next(FrameBuilder* builder, std::vector<RingPosition>* positions);
   // Once all is read into a database that had no frame before: how many points and texts beside those `recovered` the
   // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
@@ -102,7 +102,7 @@ class DeadJournal {
     uint64_t tail = 0, accepted = 0, texts = 0;
     uint64_t points = 0;  // lost with it, about
   };
-  // Of a span: how many points its ring has accepted behind where it began, where that is known, and those read.
+  // Of a span: how many points its ring has accepted after where it began, where that is known, and those read.
   struct SpanAccount {
     std::optional<uint64_t> accepted;
     uint64_t read = 0;
@@ -149,7 +149,7 @@ class DeadJournal {
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   size_t defined_ = 0;    // definitions that a part holds
-  bool started_ = false;  // and the losses, behind them
+  bool started_ = false;  // and the losses, after them
   SeriesTable series_;
   std::vector<std::string> problems_;
   std::set<uint32_t> unknown_;  // ids in records that no definition explains

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What recovery reads of a dead writer's rings behind the positions that are stored: records, losses, and the names of
+// What recovery reads of a dead writer's rings after the positions that are stored: records, losses, and the names of
 // series where the definitions file lacks them.
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ uint64_t points_between(uint64_t from, uint64_t to, uint64_t tail, uint64_t acce
       std::llround(static_cast<double>(accepted) * static_cast<double>(to - from) / static_cast<double>(tail)));
 }
 
-// Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie behind
+// Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie after
 // `from`.
 std::optional<uint64_t> points_behind(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
   if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair)) return std::nullopt;
@@ -114,7 +114,7 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
   }
   for (const UnreadRing& ring : unread_) {
     const uint64_t name = ring.nonce | kUnreadRing;
-    // How many of the texts lay behind a position nobody can tell.
+    // How many of the texts come after a position is not known.
     const uint64_t texts = known_position(ring.nonce) == 0 ? ring.texts : 0;
     if (ring.points + texts == 0 || known_position(name) != 0) continue;
     if (ring.points > 0) builder->add_loss(0, LossReason::kDamaged, ring.points);

@@ -244,7 +244,7 @@ void Journal::remove_files() {
   if (dir_.empty()) return;
   for (const std::string& dir : {dir_, join_path(place_.root, ".new-" + identity_.writer.hex())}) {
     for (const char* name : {"defs", "lock"}) remove_file(join_path(dir, name));
-    // A signal may make its file between the two; behind the second it cannot.
+    // A signal may make its file between the two; after the second it cannot.
     for (int tries = 0; tries < kRemoveTriesMax; ++tries) {
       remove_file(join_path(dir, kSigtermFile));
       if (::rmdir(dir.c_str()) == 0 || errno != ENOTEMPTY) break;
@@ -253,7 +253,7 @@ void Journal::remove_files() {
 }
 
 void Journal::let_go() {
-  std::unique_ptr<OwnerLock> lock;  // ended behind the mutexes: it takes ProcessLock
+  std::unique_ptr<OwnerLock> lock;  // destroyed after the mutexes are released: it takes ProcessLock
   {
     const std::lock_guard<std::mutex> guard(defs_mutex_);
     lock = std::move(lock_);

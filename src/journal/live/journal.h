@@ -4,7 +4,7 @@
 // Three sides use it. Producers (any thread) come through hot_path.h and, off the fast path, through the functions of
 // the first group. The drain thread reads, grows and replaces rings. The store thread releases what a COMMIT contains.
 // Lock order: ProcessLock, then files_mutex_; defs_mutex_ and shared_mutex_ are taken alone or before those two, never
-// after. prepare_mutex_: behind shared_mutex_, before files_mutex_, never with ProcessLock.
+// after. prepare_mutex_: after shared_mutex_, before files_mutex_, never with ProcessLock.
 #pragma once
 
 #include <algorithm>
@@ -109,7 +109,7 @@ class Journal {
   // Texts that count_loss() was told of with the reason of texts that were accepted and lost: who adds those up, as a
   // recovery does (JournalEnd::texts), counts these among the accepted ones.
   uint64_t texts_refused_for_disk() const { return texts_refused_.load(std::memory_order_relaxed); }
-  void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is behind it
+  void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is larger
 
   // --- the drain thread ------------------------------------------------------------------------------------------
   void wake() { event_.wake(); }
@@ -139,7 +139,7 @@ class Journal {
   void set_undrained() { undrained_.store(true); }
   // Wall time as the rows of this journal have it (hold() below), of something logged now that is in no ring.
   int64_t now_us();
-  // The same of something logged at `tick`, behind begin_drain: in one order with the records of that drain.
+  // The same of something logged at `tick`, after begin_drain: in one order with the records of that drain.
   int64_t wall_us(uint64_t tick) const { return times_->wall_us(tick); }
   // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal, or may
   // begin to, as the lock's descriptor is closed: then check_links() makes another lock.
@@ -154,7 +154,7 @@ class Journal {
   uint64_t doubts() const { return doubts_.load(); }
   void settle(uint64_t doubts) { settled_.store(doubts); }
   bool settled() const { return settled_.load() == doubts_.load(); }
-  // Another process has replayed this journal up to `stored` and is done: what lies behind is drained again, with the
+  // Another process has replayed this journal up to `stored` and is done: what lies after it is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.
   void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
   // Which run this journal is of, where open() was not told: a recoverer finds it from here on. Not ok: as before.

@@ -361,7 +361,7 @@ void Journal::announce_leaving(RingFile& leaving) {
   }
 }
 
-// Under files_mutex_; without `leaving`, which is unlinked behind this, and those that a logout or a recoverer has: who
+// Under files_mutex_; without `leaving`, which is unlinked after this, and those that a logout or a recoverer has: who
 // finds fewer misses some.
 void Journal::say_rings_held(const RingFile* leaving) {
   const auto stays = [&](const auto& held) {

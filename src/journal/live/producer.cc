@@ -59,7 +59,7 @@ Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t s
   return Code::kClosed;
 }
 
-// `body` gives kBusy where it finds no room, and is called again behind each wait; what it has done stays done. The
+// `body` gives kBusy where it finds no room, and is called again after each wait; what it has done stays done. The
 // last time it is told so, and counts what it cannot log. Nothing is held while it waits, the ring that threads share
 // neither.
 template <typename Body>

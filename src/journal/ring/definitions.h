@@ -23,7 +23,7 @@ constexpr size_t kDefinitionsBytesMax = 512u << 20;  // more than kSeriesMax lon
 constexpr size_t kIdentityLookBytes = 8u << 10;      // a usual identity and a few series
 constexpr size_t kSeriesRecordBytesMax = 8u << 10;   // a longer record is no series, where one is looked for
 constexpr int kDefinitionsVersionsAhead = 15;        // a version further ahead of ours is damage, no newer one
-constexpr uint64_t kEndReserve = 8u << 10;           // kept free behind the definitions, for the end of the run
+constexpr uint64_t kEndReserve = 8u << 10;           // kept free after the definitions, for the end of the run
 
 // What finish() has said, whatever then becomes of the threads and the disk.
 struct JournalEnd {
@@ -52,7 +52,7 @@ class DefinitionsFile {
 struct Definitions {
   WriterIdentity identity;
   std::vector<SeriesDef> series;  // in id order
-  bool torn_tail = false;         // bytes behind the last whole record: a definition that was never used
+  bool torn_tail = false;         // bytes after the last whole record: a definition that was never used
   bool salvaged = false;          // who wrote it is known from elsewhere
   std::optional<JournalEnd> end;
 };

@@ -43,7 +43,7 @@ class FrameBuilder {
   void remember_shape(uint64_t hash, uint32_t block);
   BlockPool* pool_;
   Frame frame_;
-  // Where a shape's block is: the number behind its index, by hash, 0 where free; a power of two, half of it free.
+  // Where a shape's block is: 1 + its index, by hash, 0 where free; a power of two, half of it free.
   std::vector<uint32_t> shapes_;
   std::vector<uint64_t> hashes_;  // of the blocks' shapes
   size_t last_ = 0;               // the block of the previous row: most rows repeat the shape

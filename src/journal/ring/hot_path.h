@@ -134,7 +134,7 @@ __attribute__((always_inline)) inline void store_accepted(RingHeader* header, ui
 
 // Publishes the record of `count` pairs that stands at the ring's position.
 __attribute__((always_inline)) inline void advance_ring(HotRing* ring, size_t count, int64_t step, bool has_step) {
-  // Read before the fences, behind which the compiler would read them again.
+  // Read before the fences: after them the compiler would read them again.
   RingHeader* header = ring->header;
   const uint64_t position = ring->position + kRecordHeadBytes + count * sizeof(ValuePair);
   const uint64_t accepted_at = (ring->accepted_at + 2 * count) ^ 1;  // an odd number of words
@@ -176,7 +176,7 @@ inline int64_t hot_next_step(const HotRun* run) {
 }
 
 // What a call without a step takes: 1 + the largest step that was logged or claimed; 0 before the first. No two calls
-// of a process get the same but behind INT64_MAX, where there is no next one: both at one step, one of two values would
+// of a process get the same but at INT64_MAX, where there is no next one: both at one step, one of two values would
 // be hidden. Threads: any. Cost: a look at every ring and one atomic exchange; a call with a step does neither.
 struct ClaimedStep {
   int64_t step, before;  // before: what the claim replaced

@@ -27,7 +27,7 @@ class RingFile {
   uint64_t nonce() const { return nonce_; }
   const std::string& path() const { return path_; }
   void unlink_file();
-  // Gives the memory behind the header back; records that were there read as zeros.
+  // Returns the memory after the header to the system; its records then read as zeros.
   void drop_data();
   // False when the file was unlinked or replaced under us (a logout or a job's epilogue cleans /dev/shm).
   bool still_linked() const;
@@ -48,7 +48,7 @@ class RingFile {
   std::string path_;
 };
 
-// Whether there is a byte that is not zero behind `from`, up to the most that a ring file has. Holes are skipped. Cost:
+// Whether there is a byte that is not zero after `from`, up to the most that a ring file has. Holes are skipped. Cost:
 // reads what is there of it.
 Result<bool> holds_data(int fd, uint64_t from);
 

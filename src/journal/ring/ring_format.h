@@ -52,7 +52,7 @@ struct RingHeader {
   std::atomic<uint64_t> waits;             // calls that waited for space
   std::atomic<uint64_t> texts;             // texts in the records before tail; of the last one perhaps not yet
   // accepted << 1 | (the tail it belongs to) / 8 & 1. A process dies between two stores: whether `accepted` has the
-  // record behind tail already cannot be told without, for a record of values turns that bit, being an odd number of
+  // record after tail already is not known without it, for a record of values turns that bit, being an odd number of
   // words.
   std::atomic<uint64_t> accepted_at;
   // Rings of this writer that are files, this one among them: fewer, and some are gone that were not done with. Written

@@ -36,7 +36,7 @@ int64_t TimeLine::wall_us(uint64_t tick) const {
   constexpr double kCenturyNs = 3.2e18;
   const auto bounded = static_cast<int64_t>(std::isfinite(since) ? std::clamp(since, -kCenturyNs, kCenturyNs) : 0.0);
   const int64_t wall = base.realtime_ns / 1000 + bounded / 1000;
-  // A clock that is slewed goes slower than the monotonic one: times never go back behind the next anchor.
+  // A clock that is slewed goes slower than the monotonic one: a time is never later than the next anchor.
   const bool between = after != anchors_.begin() && after != anchors_.end();
   return between && after->realtime_ns >= base.realtime_ns ? std::min(wall, after->realtime_ns / 1000) : wall;
 }

@@ -36,7 +36,7 @@ struct RingSpan {
   uint64_t texts = 0;    // out: texts read
 };
 
-// Where reading can go on behind damage at span.from: the position of the next record that verifies, or span.to. Tries
+// Where reading can go on after damage at span.from: the position of the next record that verifies, or span.to. Tries
 // every multiple of 8; gives up (span.to) after kResyncBytesMax of checking.
 constexpr uint64_t kResyncBytesMax = 256u << 20;
 uint64_t next_sound_record(const RingSpan& span);

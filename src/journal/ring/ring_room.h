@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How far a ring may be filled with what. Numbers stop first and texts next, so that texts, and behind them config,
+// How far a ring may be filled with what. Numbers stop first and texts next, so that texts, and after them config,
 // summary and what else is set by a key, find room in a ring that is full for numbers. This is a writer's policy: the
 // bytes of a ring and all who read them know nothing of it. Threads: pure functions. Cost: some ten instructions, off
 // the fast path, which compares with the result.

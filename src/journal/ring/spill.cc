@@ -49,7 +49,7 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
     if (!fd.ok()) return false;
     fd_ = LastingFd(std::move(*fd));
   }
-  // What a failure left torn goes first, else the sound records behind it would not be found.
+  // A torn record that a failure left is cut off first: records after it would not be found.
   struct stat st;
   if (!regain() || ::fstat(fd_.get(), &st) != 0 ||
       (static_cast<uint64_t>(st.st_size) != bytes_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The filter over runs: one language for the console, tracker.runs(where=...) and `tracker ls --where`. docs/filter.md
 // is its reference: grammar, fields, values and what a test says of a missing value. This file is the tree and its
-// evaluation; the parser is behind Filter::parse(). Threads: values; const calls by any. Cost: no I/O.
+// evaluation; Filter::parse() hides the parser. Threads: values; const calls by any. Cost: no I/O.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ struct FilterLiteral {
   enum class Kind : uint8_t { kNull, kBool, kInt, kDouble, kText, kDuration, kTime };
   Kind kind = Kind::kNull;
   int64_t integer = 0;  // kBool: 0 or 1; kInt; kDuration: µs; kTime: its first µs
-  int64_t end_us = 0;   // kTime: the first µs behind it, a day later for a date
+  int64_t end_us = 0;   // kTime: the first µs after it, a day later for a date
   double number = 0;    // kDouble
   std::string text;     // as written, without quotes
 };

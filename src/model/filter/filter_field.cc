@@ -96,7 +96,7 @@ bool take_key(const FilterToken& token, std::string_view rest, FilterField* fiel
     field->quoted = true;
     field->key = *token.key;
     if (!rest.empty() || !take_suffix(token, field)) {
-      *problem = fmt::format("\"{}\" behind a quoted key", rest.empty() ? token.suffix : std::string(rest));
+      *problem = fmt::format("\"{}\" after a quoted key", rest.empty() ? token.suffix : std::string(rest));
       return false;
     }
   } else {

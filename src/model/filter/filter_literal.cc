@@ -85,7 +85,7 @@ bool take(std::string_view* text, char c) {
   return true;
 }
 
-// THH:MM[:SS[.ffffff]] behind a date, in UTC. `length` becomes that of the last part given.
+// THH:MM[:SS[.ffffff]] after a date, in UTC. `length` becomes that of the last part given.
 bool take_clock(std::string_view* text, int64_t* us, int64_t* length) {
   int hours = 0, minutes = 0, seconds = 0;
   if (!take_digits(text, 2, &hours) || !take(text, ':') || !take_digits(text, 2, &minutes)) return false;

@@ -78,7 +78,7 @@ bool holds(FilterOp op, std::partial_ordering order) {
 
 Verdict verdict(bool is_true) { return is_true ? Verdict::kTrue : Verdict::kFalse; }
 
-// A date is all of its day: created = 2026-09-01 holds from the first to the last µs, > begins behind it.
+// A date is all of its day: created = 2026-09-01 holds from the first to the last µs, > begins after it.
 Verdict test_time(FilterOp op, int64_t time, const FilterLiteral& literal) {
   const auto order = time < literal.integer   ? std::partial_ordering::less
                      : time >= literal.end_us ? std::partial_ordering::greater

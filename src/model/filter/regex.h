@@ -16,7 +16,7 @@ namespace tracker::internal {
 
 constexpr size_t kRegexBytesMax = 1000;             // of a pattern
 constexpr int64_t kRegexMemoryBytesMax = 1 << 20;   // of a compiled pattern and what it remembers between texts
-constexpr size_t kRegexTextBytesMax = 1024 * 1024;  // of a text that is searched; what lies behind is not looked at
+constexpr size_t kRegexTextBytesMax = 1024 * 1024;  // of a text that is searched; the rest is not searched
 
 class Regex {
  public:

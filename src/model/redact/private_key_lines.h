@@ -23,7 +23,7 @@ class PrivateKeyLines {
   std::string without_key_line(uint64_t number, std::string_view line);
 
   uint64_t begin_ = 0;       // the line that the last key began in
-  uint64_t end_ = 0;         // the one behind those that may be of it; 0: there is none
+  uint64_t end_ = 0;         // the position after the last line that may be of it; 0: none
   bool after_body_ = false;  // the line before was of its body
 };
 

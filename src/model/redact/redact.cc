@@ -39,7 +39,7 @@ bool same_letters(std::string_view text, std::string_view small) {
 
 struct TokenForm {
   std::string_view prefix;
-  size_t tail_min;  // characters behind the prefix that make it a token and not a word
+  size_t tail_min;  // characters after the prefix that make it a token and not a word
 };
 constexpr TokenForm kForms[] = {
     {"AKIA", 16},   {"ASIA", 16},  {"AIza", 30},     {"dop_v1_", 20},  {"dckr_pat_", 16}, {"eyJ", 0},
@@ -152,7 +152,7 @@ Span bare_credentials(std::string_view text, size_t at, size_t from) {
   return {begin + user, at - begin - user};
 }
 
-// Of a text in three quotes, which may go over lines, where it ends behind them; 0: it is none.
+// Of a text in three quotes, which may span lines: the position after its closing quotes; 0: it is no such text.
 size_t triple_quoted_end(std::string_view text, size_t at) {
   const std::string_view quotes = text.substr(at, 3);
   if (quotes.size() < 3 || quotes[1] != quotes[0] || quotes[2] != quotes[0]) return 0;
@@ -161,7 +161,7 @@ size_t triple_quoted_end(std::string_view text, size_t at) {
   return close != std::string_view::npos ? at + 3 + close + 3 : at + 3 + std::min(near.find('\n'), near.size());
 }
 
-// Whether the value goes on behind a ',' or ';': before a blank, a quote, a bracket or a further assignment it does
+// Whether the value goes on after a ',' or ';': before a blank, a quote, a bracket or a further assignment it does
 // not.
 bool is_within_value(std::string_view text, size_t at) {
   const size_t next = at + 1;
@@ -191,8 +191,8 @@ size_t value_length(std::string_view text, size_t at) {
   return end - at;
 }
 
-// Behind "name: type" of Python, whose type begins at `value` and ends at `end`: where the value behind its "=" ends, 0
-// for none. The type may have brackets with blanks in them, and others behind "|".
+// After "name: type" of Python, whose type begins at `value` and ends at `end`: where the value after its "=" ends, 0
+// for none. The type may have brackets with blanks in them, and further types after "|".
 size_t annotated_end(std::string_view text, size_t value, size_t end) {
   constexpr size_t kBytesMax = 256;
   const std::string_view near = text.substr(0, std::min(text.size(), value + kBytesMax));
@@ -331,7 +331,7 @@ class SecretFinder {
     return take({value, length}, end);
   }
 
-  // In a script: what a quoted text behind a name holds; what fetch() knows as credentials is none.
+  // In a script: the content of a quoted text after a name. Values of fetch()'s `credentials` are no secrets.
   size_t literal(std::string_view name, size_t end) {
     const size_t value = is_secret_in_prose(name) ? value_behind(text_, end) : 0;
     if (value == 0 || value >= text_.size() || !is_quote(text_[value])) return end;
@@ -467,7 +467,7 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
     // What stands below a secret key is as secret: {"auth_token": {"value": ...}}.
     for (auto& [name, item] : *map) redact(is_secret_key(key) ? key : std::string_view(name), &item, count);
   } else if (Value::List* list = value->as_list()) {
-    std::string option;  // of a command line, such as sys.argv: what stands behind "--password" is one
+    std::string option;  // of a command line, such as sys.argv: the word after "--password" is a secret
     for (Value& item : *list) {
       const std::string* word = item.as_text();
       const bool is_option = word != nullptr && word->starts_with("-");

@@ -15,12 +15,12 @@
 namespace tracker::internal {
 
 constexpr std::string_view kRedacted = "[redacted]";
-constexpr size_t kSecretAheadBytes = 8 * 1024;  // behind a cut, so that a secret in front of it is known as one
+constexpr size_t kSecretAheadBytes = 8 * 1024;  // read after a cut, so that a secret that the cut splits is recognised
 
 // `text` with every secret in it replaced, each added to `count`:
 // known tokens (AKIA…, ghp_…/github_pat_…, hf_…, sk-…, xoxb-…, JWTs and their like) and PEM private keys; who is in an
 // address (`https://user:password@host`, `user:password@host`); values of a query (`?token=…&sig=…`); `Bearer …` and
-// what follows `Authorization:`; values behind names that mean a credential in any text (`--password=x`, `API_KEY:
+// what follows `Authorization:`; values after names that mean a credential in any text (`--password=x`, `API_KEY:
 // "x"`). Colours and other escape sequences within a secret do not hide it, and stay.
 // Of a text that is to be cut: what stems from its first `bytes`, redacted before the cut; a secret that begins in them
 // goes whole. Of what follows kSecretAheadBytes are looked at.
@@ -32,7 +32,7 @@ std::string redact_code(std::string_view text, uint64_t* count, size_t bytes = s
 // its value begins, all of which is one. 0: it is none.
 size_t secret_argument(std::string_view word);
 // The same within <script> and <style> of a page, which go on as they are: known tokens, who is in an address, and what
-// a quoted text behind a name that means a credential in any text holds.
+// a quoted text after a name that means a credential in any text holds.
 std::string redact_script(std::string_view text, uint64_t* count);
 // The same for each string of a JSON document, which stays one; the rest of it stays byte for byte. The value of a
 // member whose name means a credential in any text goes whole, and so do the texts of a table's column of such a name

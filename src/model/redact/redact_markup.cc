@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Secrets in an SVG or a page, piece by piece: as prose a secret would take the tag or the quote behind it along, and
+// Secrets in an SVG or a page, piece by piece: as prose a secret would include the tag or the quote after it, and
 // what is left would be no XML.
 #include <algorithm>
 #include <string>
@@ -58,8 +58,8 @@ class MarkupRedactor {
     if (rest.size() <= begin.size() + name.size() || !rest.starts_with(begin)) return false;
     for (size_t i = 0; i < name.size(); ++i)
       if ((rest[begin.size() + i] | 0x20) != name[i]) return false;
-    const char behind = rest.back();
-    return behind == '>' || behind == '/' || kSpace.find(behind) != std::string_view::npos;
+    const char last = rest.back();
+    return last == '>' || last == '/' || kSpace.find(last) != std::string_view::npos;
   }
 
   // The values of its attributes are pieces each; a '>' within one does not end it.

@@ -9,7 +9,7 @@ namespace tracker::internal {
 
 // True when the last word of `key` (words split at anything but letters and digits, and at camelCase) is a
 // credential's: secret, password, passwd, passphrase, token, credential, authorization, apikey, privatekey, or key
-// behind api, access, private, openai and their like, or url behind webhook.
+// after api, access, private, openai and the like, or url after webhook.
 bool is_secret_key(std::string_view key);
 // Of an environment variable, which says more by its name: a credential's word at any place (PGPASSWORD,
 // AWS_SECRET_ARN, GOOGLE_APPLICATION_CREDENTIALS), or KEY, PWD, PASS, AUTH, PAT, WEBHOOK, WEBHOOK_URL at the end. PWD

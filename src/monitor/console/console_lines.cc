@@ -308,7 +308,7 @@ bool ConsoleLines::tell_lost() {
   return true;
 }
 
-// In the place of the first line that is missing; those behind it up to the next piece count there.
+// In the place of the first missing line; the missing lines up to the next piece are counted there.
 void ConsoleLines::lose(const ConsolePiece& piece) {
   if (lost_.cut_bytes == 0) {
     lost_.line = piece.line;

@@ -87,9 +87,10 @@ class ConsoleLines {
 
   Emit emit_;
   std::deque<Row> rows_;
-  size_t at_ = 0;                 // the row of the cursor
-  size_t pos_ = 0;                // and where it is in the text of that
-  std::optional<size_t> column_;  // the same where it has moved, until something is written; may be behind the text
+  size_t at_ = 0;   // the row of the cursor
+  size_t pos_ = 0;  // and where it is in the text of that
+  std::optional<size_t>
+      column_;  // the same where it has moved, until something is written; may be past the end of the text
   uint64_t next_line_ = 0;
   std::string escape_;  // begun, not ended
   std::string torn_;    // the begin of a character

@@ -98,7 +98,7 @@ size_t terminal_offset(std::string_view text, size_t column, size_t* missing) {
     at += one.bytes;
   }
   *missing = column - std::min(columns, column);
-  size_t end = at;  // sequences behind the last character belong to it
+  size_t end = at;  // sequences after the last character belong to it
   while (end < text.size()) {
     const Character one = cell_of(text.substr(end));
     if (one.columns > 0) return at;

@@ -12,7 +12,7 @@ namespace tracker::internal {
 // How many columns `text` takes.
 size_t terminal_columns(std::string_view text);
 
-// Where in `text` the column begins; in the middle of a wide character: behind it. `*missing`: so many columns the text
+// Where in `text` the column begins; in the middle of a wide character: after it. `*missing`: so many columns the text
 // is too short, then the answer is its end.
 size_t terminal_offset(std::string_view text, size_t column, size_t* missing);
 

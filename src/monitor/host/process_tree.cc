@@ -58,7 +58,7 @@ bool ProcessTree::add(int64_t pid, TreeUse* out) {
   out->rss_bytes += field(kRssPages) * page;
   Seen& before = seen_[pid];
   const bool is_new = before.start != now.start || before.look == 0;
-  if (is_new) before = Seen();  // all of its use lies behind the look before, if it was born since
+  if (is_new) before = Seen();  // a process born since the last sample: all of its use is new
   if (looks_ > 1 && (!is_new || now.start >= before_)) {
     out->cpu_ticks += since(now.ticks, before.ticks);
     out->read_bytes += since(now.read_bytes, before.read_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Secrets in the words of a command line: what redact_code() of model/redact/redact.h finds, and what stands behind a
+// Secrets in the words of a command line: what redact_code() of model/redact/redact.h finds, and the word after a
 // secret option. Threads: pure functions.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace tracker::internal {
 
 // The words with each secret replaced; of "--password x" the second one is a secret. `count` is added to.
-// Of the last word the first `last_bytes` are kept: it is cut behind them, and redacted before.
+// Of the last word the first `last_bytes` are kept: it is redacted first and then cut.
 std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments, uint64_t* count,
                                           size_t last_bytes = std::string::npos);
 

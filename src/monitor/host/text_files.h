@@ -15,14 +15,14 @@ constexpr size_t kMonitorFileBytesMax = 1024 * 1024;  // of /proc, /sys, git's r
 
 // The first `bytes` of a regular file, or "".
 std::string text_of_file(const std::string& path, size_t bytes = kMonitorFileBytesMax);
-// The same without a last line that goes on behind them.
+// The same without the last line if that is longer than the bytes read.
 std::string lines_of_file(const std::string& path, size_t bytes);
 std::string_view trimmed(std::string_view text);
 // Lines without their ends; the last one needs none.
 std::vector<std::string_view> lines_of(std::string_view text);
-// What stands behind "name<separator>" in the first line that begins so, trimmed; "" where none does.
+// The rest of the first line that begins with "name<separator>", trimmed; "" where there is none.
 std::string_view field_of(std::string_view text, std::string_view name, char separator = ':');
-// The decimal number that the text begins with, behind blanks.
+// The decimal number that the text begins with, leading blanks skipped.
 std::optional<uint64_t> number_in(std::string_view text);
 
 }  // namespace tracker::internal

@@ -10,8 +10,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kGitDiffBytesMax = 1024 * 1024;              // of its output; what is behind is cut and said
-constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};  // then it is killed, and what came so far is kept
+constexpr size_t kGitDiffBytesMax = 1024 * 1024;              // of its output; the rest is cut and reported
+constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};  // then git is killed, and its output so far is kept
 
 // text, bytes, and where they apply cut (bytes there were more than kept) or timeout. `error` alone where git cannot be
 // run. Empty where `folder` is in no repository. Secrets are redacted and added to `redacted`.

@@ -35,7 +35,7 @@ struct IndexEntry {
   std::string path;
 };
 
-// Entries one after the other; ok() is false behind what is no index that this version reads.
+// Entries one after the other; ok() is false once something was read that is no index of a known version.
 class Index {
  public:
   explicit Index(std::string_view bytes) : bytes_(bytes) {

@@ -18,7 +18,7 @@ std::vector<std::string> split_path(std::string_view path) {
   return out;
 }
 
-// A "[…]" at `at`, which is moved behind it. False also for one that does not end, which then stands for itself.
+// A "[…]" at `at`, which moves past it. False also for a set without an end: its "[" is then an ordinary character.
 bool matches_set(std::string_view pattern, size_t* at, char c) {
   size_t i = *at + 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');

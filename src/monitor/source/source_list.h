@@ -43,7 +43,7 @@ struct SourceList {
   std::vector<SourceFile> files;  // folder by folder, from the root down
   uint64_t bytes = 0;
   SourceLeftOut left_out;
-  bool cut = false;  // a bound ended the look: nobody knows how many files are behind it
+  bool cut = false;  // a bound ended the search: how many further files there are is not known
 };
 
 // A file that holds a key or a password, by its name alone: .env, id_rsa, *.pem, .netrc and their like.

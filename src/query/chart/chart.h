@@ -3,7 +3,7 @@
 // (P10). Cells lie on a fixed grid whose width is a power of two, the largest that is at most (hi - lo) / pixels: which
 // rows share a cell depends on that width alone, not on the window and not on how the rows are stored. So the same
 // query gives the same cells, panning moves them without changing them, and appending changes the last one and those
-// behind it (with an open end, until the range has doubled). Threads: one at a time.
+// after it (with an open end, until the range has doubled). Threads: one at a time.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ Result<ChartResult> chart_of(const Rows<X>& rows, const ChartQuery& query, std::
   return out;
 }
 
-// Resolved rows stand by step, those without one behind.
+// Resolved rows are sorted by step, rows without a step last.
 Rows<int64_t> rows_by_step(History history) {
   Rows<int64_t> out;
   size_t stepped = history.size();

@@ -104,8 +104,8 @@ Result<std::vector<double>> gaussian(const Weighted& in, double sigma) {
   return out;
 }
 
-// Sums over a window that moves, without subtracting what leaves it: a 1e300 that has gone by takes nothing with it.
-// Two stacks: sums from each row to the end of the front, and one sum of what came behind.
+// Sums over a window that moves, without subtracting what leaves it: a 1e300 that has left it changes no later sum.
+// Two stacks: sums from each row to the end of the front, and one sum of what came after.
 class MovingSum {
  public:
   explicit MovingSum(const Weighted& in) : in_(in) {}

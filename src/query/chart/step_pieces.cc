@@ -94,11 +94,11 @@ Result<bool> StepPieces::add_writer(size_t index) {
     }
     if (!known && decode == nullptr) decode = piece;
     if (!known || decode == nullptr) continue;
-    const auto behind = static_cast<std::ptrdiff_t>(pieces_.size());
+    const auto added_from = static_cast<std::ptrdiff_t>(pieces_.size());
     auto added = add_decoded(writer, decode->begin, (*log)[i - 1].end);
     if (!added.ok() || !*added) return added;
     // In the order of the log: what is decoded stands before this piece, and of one step the later row counts.
-    std::rotate(pieces_.begin() + before, pieces_.begin() + behind, pieces_.end());
+    std::rotate(pieces_.begin() + before, pieces_.begin() + added_from, pieces_.end());
     decode = nullptr;
   }
   return true;

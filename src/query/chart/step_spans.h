@@ -71,7 +71,7 @@ class SpanSource : public ChartSource<int64_t> {
   // The next of the rows from row_ to row_end_.
   Status give_rows(const StepSpan& span, ChartPiece<int64_t>* out);
   void begin_rows(uint64_t begin, uint64_t end);
-  // The cell at cell_ and those behind it that lie in the same one of the grid and end by row `rows_end`, as one.
+  // The cell at cell_ and those after it that lie in the same cell of the grid and end by row `rows_end`, as one.
   void give_cells(const CellGrid<int64_t>& grid, uint64_t rows_end, ChartPiece<int64_t>* out);
 
   StepPieces* const pieces_;

@@ -12,7 +12,7 @@ namespace tracker::internal {
 class EventVisitor : public LogVisitor {
  public:
   using Take = std::function<void(const Event&)>;
-  // Those of the frames behind `after`, up to `last`.
+  // The events of the frames after `after`, up to `last`.
   EventVisitor(uint64_t after, uint64_t last, Take take);
 
   Result<bool> frame(const FrameView& frame) override;

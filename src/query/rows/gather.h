@@ -27,8 +27,8 @@ class Gatherer {
 
   // Appends the rows that `writer` held when its snapshot was taken. Damage is named in `damage`, the rest is read.
   Status read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<LogDamage>* damage);
-  // The same for what lies behind `*at`, up to and with the frame that brings the rows to `rows_max` or more; in a
-  // segment up to the row that does. `*at` moves behind what was read or found damaged.
+  // The same for what follows `*at`, up to and with the frame that brings the rows to `rows_max` or more; in a
+  // segment up to the row that does. `*at` moves past what was read or found damaged.
   Status read_log(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at, uint64_t rows_max,
                   std::vector<LogDamage>* damage);
   // The same up to `end` instead of the snapshot's, whose place in the log it must be.

@@ -10,7 +10,7 @@
 namespace tracker::internal {
 namespace {
 
-// Decodes behind what is there.
+// Decodes and appends.
 template <typename T, typename Read>
 Status append(uint64_t rows, std::vector<T>* out, Read&& read) {
   const size_t before = out->size();

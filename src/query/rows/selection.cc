@@ -14,7 +14,7 @@ constexpr size_t kNamedMax = 10;  // attempts or ranks that an error names
 
 Status check_range(std::string_view what, const std::optional<Int64Range>& range) {
   if (!range || range->min <= range->max) return {};
-  return Status(Code::kInvalid, fmt::format("{}: {} is behind {}", what, range->min, range->max));
+  return Status(Code::kInvalid, fmt::format("{}: {} is greater than {}", what, range->min, range->max));
 }
 
 bool holds(const std::optional<std::vector<int64_t>>& wanted, int64_t number) {

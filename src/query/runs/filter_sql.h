@@ -15,8 +15,8 @@ namespace tracker::internal {
 
 using SqlParameter = std::variant<int64_t, std::string>;
 
-// Every run that the filter matches satisfies `condition`; where `exact`, no other run does. Rows behind a condition
-// that is not exact are looked at by Filter::matches(). Conditions are 0 or 1, never NULL. Empty: nothing can be said.
+// Every run that the filter matches satisfies `condition`; where `exact`, no other run does. Rows of a condition
+// that is not exact are checked by Filter::matches(). Conditions are 0 or 1, never NULL. Empty: nothing can be said.
 struct FilterSql {
   std::string condition;
   std::vector<SqlParameter> parameters;

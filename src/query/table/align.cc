@@ -11,7 +11,7 @@
 namespace tracker::internal {
 namespace {
 
-// Rows without a step stand behind the others in a resolved history.
+// Rows without a step come last in a resolved history.
 void drop_stepless(History* history) {
   if (history->has_step.empty()) return;
   const auto first = std::find(history->has_step.begin(), history->has_step.end(), 0);

@@ -38,7 +38,7 @@ PackedHistory sort_by_x(std::string name, History history, std::string x_name, c
 // step, the x metric where there is one, then the metrics in the order asked; gaps are null.
 std::shared_ptr<const ArrowTable> arrow_table(const AlignedTable& table);
 
-// Which rows have an x, in its order, and what it is there: the join behind the functions above. `x` is resolved.
+// Which rows have an x, in its order, and what it is there: the join that the functions above use. `x` is resolved.
 struct JoinedX {
   std::vector<size_t> rows;
   std::vector<uint64_t> bits;  // of x.type, one for each of `rows`

@@ -92,7 +92,7 @@ Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cu
   for (size_t k = 0; k < with_news.size() && status.ok(); ++k) {
     const WriterSnapshot& writer = writers[with_news[k]];
     LogPosition& at = next.writers[writer.identity.writer];
-    // What a writer leaves of its share goes to those behind it.
+    // What a writer leaves of its share goes to the writers after it.
     const uint64_t left = query.rows_max - std::min(query.rows_max, gatherer.rows());
     const uint64_t share = std::max<uint64_t>(1, left / (with_news.size() - k));
     status = gatherer.read_log(writer, run->reader(with_news[k]), &at, gatherer.rows() + share, &damage);

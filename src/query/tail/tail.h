@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // New rows of a run since the last look: what a live display asks for again and again. Each row of the metrics asked
-// for comes exactly once, over any number of calls, processes and writers: the caller keeps the cursor behind each
-// batch that it has dealt with. Threads: as RunView.
+// for comes exactly once, over any number of calls, processes and writers: the caller keeps the cursor after each
+// batch that it has processed. Threads: as RunView.
 //
 //   auto cursor = tail_begin(run, query);             or tail_end(), or TailCursor::parse(token)
 //   for (;;) {
@@ -41,7 +41,7 @@ struct TailBatch {
   bool more = false;  // the snapshot holds more than rows_max let through
 };
 
-// Before the first row, or behind the last one of the snapshot; writers that come later are read from their start.
+// Before the first row, or after the last one of the snapshot; writers that come later are read from their start.
 TailCursor tail_begin(const RunView& run, const TailQuery& query);
 TailCursor tail_end(const RunView& run, const TailQuery& query);
 // In front of the last `frames` frames of each writer, and where that is within a segment in front of the segment.
@@ -51,10 +51,10 @@ Result<TailCursor> tail_back(RunView* run, const TailQuery& query, uint64_t fram
 // kInvalid: a cursor of another run, or for other metrics; rows_max of 0.
 Status check_tail(const RunView& run, const TailQuery& query, const TailCursor& cursor);
 
-// The rows of the last snapshot behind the cursor, which moves behind them. The batch is at most rows_max rows and one
+// The rows of the last snapshot after the cursor, which moves past them. The batch is at most rows_max rows and one
 // frame (of a segment: one call) more a writer; writers with news share rows_max, so that none waits for another's
 // backlog. Damaged frames are passed over and named in problems(). After a failure the cursor is as before. Errors: as
-// above; kLimit: so many writers that the cursor would be beyond kTailCursorBytesMax. Cost: reads the log behind the
+// above; kLimit: so many writers that the cursor would be beyond kTailCursorBytesMax. Cost: reads the log after the
 // cursor, decodes the columns asked for; a segment that holds more than a batch once a batch.
 Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cursor);
 

@@ -28,7 +28,7 @@ struct TailEventQuery {
   bool alerts = false;    // what the run told people of
 };
 
-// The events between two positions of a tail, by writer, within it as recorded: those of the frames behind `from`, up
+// The events between two positions of a tail, by writer, within it as recorded: those of the frames after `from`, up
 // to `to`. Where a batch ended within a segment its events come with the batch that ends it. Damaged frames are passed
 // over and named in problems(). Cost: reads those frames once more, decodes no column.
 Result<std::vector<TailedEvent>> read_tail_events(RunView* run, const TailEventQuery& query, const TailCursor& from,

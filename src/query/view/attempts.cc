@@ -124,7 +124,7 @@ std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
 int64_t attempt_to_continue(const std::vector<AttemptInfo>& attempts, std::optional<int64_t> step) {
   if (attempts.empty()) return 0;
   int64_t number = attempts.back().attempt;
-  // What an attempt resumed at a step at or behind `step` logged is not in the view there: it branched off later.
+  // What an attempt resumed at `step` or a later step logged is not in the view there: it branched off later.
   for (size_t guard = attempts.size(); step && guard > 0; --guard) {
     const auto at = std::find_if(attempts.begin(), attempts.end(),
                                  [number](const AttemptInfo& info) { return info.attempt == number; });

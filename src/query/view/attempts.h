@@ -19,7 +19,7 @@ namespace tracker::internal {
 struct AttemptInfo {
   int64_t attempt = 1;
   int64_t continues = 0;               // the attempt it branches off; 0 for the first
-  std::optional<int64_t> resume_step;  // rows of earlier attempts behind it are shadowed; none: nothing is
+  std::optional<int64_t> resume_step;  // rows of earlier attempts after this step are shadowed; none: nothing is
   std::optional<int64_t> shown_up_to;  // set by later attempts: rows of this one with a larger step are shadowed
   int64_t started_us = 0;
   uint64_t writers = 0, points = 0;  // points: without samples of the system
@@ -67,7 +67,7 @@ constexpr std::string_view kDuplicatePolicyKey = "duplicate_policy";  // an attr
 // Leaves out the rows that a later attempt shadows; keeps the order of the others.
 void drop_shadowed(const Shadow& shadow, History* history);
 // The resolved view: without shadowed rows, sorted by step, one row a step: of the last attempt that has it, there of
-// the lowest rank, there the last or the first one. Rows without a step stand behind, as they came.
+// the lowest rank, there the last or the first one. Rows without a step come last, as logged.
 void resolve_rows(const Shadow& shadow, DuplicatePolicy policy, History* history);
 // The same for texts.
 void drop_shadowed(const Shadow& shadow, std::vector<TextRow>* rows);

@@ -78,7 +78,7 @@ class StreamLines {
       at->time_us = first_us;
       return;
     }
-    if (at == lines_.begin() && dropped_any_) return;  // behind what is kept
+    if (at == lines_.begin() && dropped_any_) return;  // older than what is kept
     lines_.insert(at, line);
     if (!query_.contains.empty() && lines_.size() > kRowsThatChange) {
       const auto settled = lines_.end() - kRowsThatChange - 1;

@@ -28,7 +28,7 @@ struct LossAccount {
   std::vector<WaitingPoints> waiting;  // of pending: in whose journals
   std::optional<uint32_t> unseen;      // the user whose journals may hold more: this one cannot see them
   // Processes that neither ended nor were recovered and whose journal is not here, those among them that came to no
-  // commit at all: what they logged behind their last commit is not known.
+  // commit at all: what they logged after their last commit is not known.
   uint64_t missing_journals = 0;
   uint64_t unread_rings = 0;  // of dead processes: nobody can say what they held, so more may be lost
   uint64_t rejected_values = 0;

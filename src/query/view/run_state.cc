@@ -68,7 +68,7 @@ std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterI
   return fmt::format("{} ranks crashed, the first is {}", dead.size(), *dead.begin());
 }
 
-// A process that was stopped, or cut off, while another resumed its run, and went on behind the end of that one. What
+// A process that was stopped, or cut off, while another resumed its run, and went on after the end of that one. What
 // the newest attempt says still counts, as its rows do: readers see them, and the times of two machines may differ. But
 // it is said.
 std::string outlived_by(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
@@ -79,7 +79,7 @@ std::string outlived_by(const std::vector<WriterSnapshot>& writers, const std::v
       attempts.emplace(writers[i].identity.attempt, writer_state_text(writers[i], liveness[i], now_us));
   if (attempts.empty()) return "";
   const auto& [number, state] = *attempts.rbegin();
-  const std::string text = fmt::format("attempt {} went on behind the end of attempt {}: {}", number, newest, state);
+  const std::string text = fmt::format("attempt {} went on after the end of attempt {}: {}", number, newest, state);
   return attempts.size() == 1 ? text : fmt::format("{}, and {} more", text, attempts.size() - 1);
 }
 

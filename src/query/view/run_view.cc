@@ -233,7 +233,7 @@ bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store
 
 // A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as
 // the snapshot knows, also where nothing else is in there by now. Of a file that has less than before, as one
-// that is written again behind a failure, the journal has what it had.
+// that is written again after a failure, the journal has what it had.
 void RunView::Impl::look_at_journals() {
   std::vector<std::optional<WaitingPoints>> since(snapshots.size());
   const auto now_of = [&](size_t i) {

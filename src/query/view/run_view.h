@@ -82,7 +82,7 @@ class RunView {
 
   // Rows of a metric up to the last snapshot. all=false: the resolved view, sorted by step: of the rows with one step
   // the last one counts (duplicate_policy), later attempts win, and of the ranks of an attempt the lowest; what a
-  // resume at a step shadows is left out; rows without a step keep their order behind. all=true: every row, by
+  // resume at a step shadows is left out; rows without a step come last in their order. all=true: every row, by
   // writer in the order of writers(), within it in the order logged (calls of several threads within one drain: by
   // time). kNotFound names close metrics. A frame that cannot be decoded is named in problems() and the rest is read.
   // Cost: reads every frame of the writers that logged it, decodes its own columns only; 24 bytes of memory a row.

@@ -32,7 +32,7 @@ struct MonitorInput {
 
 // Every variable of this process as a map, redacted by name and by known forms, within kVariablesBytesMax. Call it
 // where nobody changes the environment meanwhile.
-constexpr size_t kVariablesBytesMax = 256 * 1024;  // names and values; those behind are left out and counted
+constexpr size_t kVariablesBytesMax = 256 * 1024;  // names and values; further ones are left out and counted
 Value environment_variables(uint64_t* redacted);
 
 // What finish() waits for the facts of a short run: within its 2 s for the disk, half of them at most.

@@ -17,8 +17,9 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};      // behind init
-constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};   // as TensorBoard itself; a look opens the run anew
+constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};  // after init
+constexpr std::chrono::milliseconds kTensorBoardInterval{
+    5'000};  // as TensorBoard itself; each reading opens the run again
 constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after failures it looks less and less often
 // Behind a look that failed, by the pause before that look.
 constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {

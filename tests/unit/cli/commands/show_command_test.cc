@@ -134,7 +134,7 @@ TEST_F(ShowCommandTest, ARunFromThePastBootHasCrashedAndSaysThatItsJournalIsGone
   EXPECT_EQ(out_.substr(0, out_.find('\n')), "mnist/otter  crashed");
   EXPECT_EQ(out_.find("Nothing lost"), std::string::npos);
   EXPECT_NE(
-      out_.find("  1 point stored.\n  What a process logged behind the last commit is not known: its journal is not "
+      out_.find("  1 point stored.\n  What a process logged after the last commit is not known: its journal is not "
                 "here.\n"),
       std::string::npos)
       << out_;

@@ -63,7 +63,7 @@ TEST(FilterTest, MistakesAreNamedWithTheirColumn) {
       {"name = null", 8, "missing(name)"},
       {"name ~ \"(\"", 8, "no regular expression"},
       {"config = 3", 1, "config without a key"},
-      {"config.\"a\"b = 3", 1, "behind a quoted key"},
+      {"config.\"a\"b = 3", 1, "after a quoted key"},
       {"config.a:b = 3", 1, "need quotes"},
       {"config.x > null", 12, "null has no order"},
       {"config.x in []", 14, "where a value is needed"},

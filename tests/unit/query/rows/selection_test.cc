@@ -102,7 +102,7 @@ TEST_F(SelectionTest, WhatIsNotThereIsNamedWithWhatIs) {
   EXPECT_EQ(failure(selection).code(), Code::kInvalid);
   selection.ranks.reset();
   selection.steps = {5, 4};
-  EXPECT_EQ(failure(selection).message(), "steps: 5 is behind 4");
+  EXPECT_EQ(failure(selection).message(), "steps: 5 is greater than 4");
   EXPECT_EQ(failure(of("los")).code(), Code::kNotFound);
 }
 

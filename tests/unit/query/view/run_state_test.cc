@@ -55,15 +55,15 @@ TEST(RunStateTest, AnEarlierAttemptThatWentOnBehindTheEndOfTheNewestIsNamed) {
   };
   const StateVerdict verdict = detail(writer(1, 0, kNow));
   EXPECT_EQ(verdict.state, RunState::kFinished) << "later attempts win, as their rows do";
-  EXPECT_EQ(verdict.detail, "attempt 1 went on behind the end of attempt 2: crashed");
+  EXPECT_EQ(verdict.detail, "attempt 1 went on after the end of attempt 2: crashed");
   EXPECT_EQ(verdict.ended_us, kNow - 5);
   EXPECT_EQ(detail(writer(1, 0, kNow - 6)).detail, "") << "one that had crashed before";
   WriterSnapshot failed = ended(writer(1, 0, kNow), RunState::kFailed, 1);
-  EXPECT_EQ(detail(failed).detail, "attempt 1 went on behind the end of attempt 2: failed");
+  EXPECT_EQ(detail(failed).detail, "attempt 1 went on after the end of attempt 2: failed");
   const std::vector<WriterSnapshot> three{writer(1, 0, kNow), writer(2, 0, kNow),
                                           ended(writer(3, 0, kNow - 9), RunState::kFailed, 2)};
   EXPECT_EQ(decide(three, std::vector<Liveness>(3, Liveness::kDead)).detail,
-            "exit code 2; attempt 2 went on behind the end of attempt 3: crashed, and 1 more");
+            "exit code 2; attempt 2 went on after the end of attempt 3: crashed, and 1 more");
 }
 
 TEST(RunStateTest, AMarkedWriterWithoutAnEndIsPreemptedUnlessItLives) {

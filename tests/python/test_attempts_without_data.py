@@ -57,7 +57,7 @@ def test_an_attempt_that_left_nothing_is_missed(own_shm: Path, store: Path, begi
     shown = command("show", f"p/{run}")
     assert shown.returncode == (3 if journal == "damaged" else 0), shown.stderr
     assert "Nothing lost" not in shown.stdout
-    assert "What a process logged behind the last commit is not known" in shown.stdout
+    assert "What a process logged after the last commit is not known" in shown.stdout
     assert "crashed" in shown.stdout
     assert "its process ended before anything was stored" in shown.stdout
     with pytest.warns(RuntimeWarning) if journal == "damaged" else contextlib.nullcontext():
