@@ -9,7 +9,7 @@
 #include "base/shell_word.h"
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {
