@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import tidy_cpp
 import tidy_docs
+import tidy_words
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LENGTH_MAX = 120
@@ -319,6 +320,10 @@ def documented_values(repo: Repository) -> Iterator[str]:
     yield from tidy_docs.documented_values(repo.files)
 
 
+def words_only_fall(repo: Repository) -> Iterator[str]:
+    yield from tidy_words.words_only_fall(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -339,6 +344,7 @@ CHECKS: tuple[Check, ...] = (
     markdown_paths,
     markdown_samples,
     documented_values,
+    words_only_fall,
     large_files,
 )
 

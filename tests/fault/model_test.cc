@@ -450,7 +450,7 @@ class World {
         set_compaction_gather_for_testing(gather_ns);
         auto db = WriterDb::open_or_create(folder->path, writer.identity);
         if (!db.ok()) return 1;
-        (*db)->for_the_dead();
+        (*db)->keep_heartbeat();
         while ((*db)->compact(UINT64_MAX)) continue;
         return (*db)->finish().ok() ? 0 : 1;
       };

@@ -158,7 +158,7 @@ NOT_TESTED: dict[str, str] = {
     "kScanNsMin": "how often, not what",
     "kAppliers": "how many, not what",
     "kApplyRetryNs": "how often, not what",
-    "kSettleMs": "a disk that stands still for 10 s",
+    "kStoreWaitingMs": "a disk that does not answer for 10 s",
     "kServerBusyMs": "a process that holds server.db for 10 s",
     "kRecoverNs": "how often, not what",
     "kFinishNsMax": "databases that readers hold",

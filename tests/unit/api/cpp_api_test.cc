@@ -60,7 +60,7 @@ class CppApiTest : public testing::Test {
 using Steps = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
-// An empty project was taken for none, and what stood behind a NUL was cut off.
+// An empty project counted as not given, and what followed a NUL was cut off.
 TEST_F(CppApiTest, AnEmptyProjectAndANulAreRefusedWithAWord) {
   EXPECT_TRUE(tracker::try_init({.dir = dir(), .quiet = true}).ok());
   for (const auto& [given, expected] :
@@ -405,9 +405,9 @@ TEST_F(CppApiTest, AForkedChildIsToldThatNothingIsFlushedOrDefined) {
   run.log("loss", 0.5, 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool told = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
-                      run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
-    ::_exit(told ? 0 : 1);
+    const bool closed = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
+                        run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
+    ::_exit(closed ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

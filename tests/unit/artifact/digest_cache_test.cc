@@ -71,7 +71,7 @@ TEST(DigestCacheTest, ATableOfTheLargestSizeGrowsNoMoreAndForgetsOlderDigests) {
   EXPECT_EQ(std::distance(tables, {}), 1);
 }
 
-// Tables without blocks: of 1 GiB a page or two are taken.
+// Sparse tables: of 1 GiB a page or two are used.
 TEST(DigestCacheTest, TheLargestTableUnlessToldOtherwiseIsOneOfAGigabyte) {
   const TempFolder folder("/dev/shm/");
   std::filesystem::create_directory(folder.path() + "/blobs");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what an artifact holds of its files is bounded, and is given back. Method: a draft that holds files of a
-// folder, and what lies in the staging folder meanwhile.
+// Goal: what an artifact holds of its files is bounded, and is released. Method: a draft that holds files of a folder,
+// and the content of the staging folder meanwhile.
 #include "artifact/held_files.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what becomes a segment, what stays, and when. Method: the tables of a database that is compacted step by step.
-// That readers find the same rows is tests/unit/query/view/compacted_test.cc, that crashes cost nothing
+// Goal: what becomes a segment, what remains a frame, and when. Method: the tables of a database that is compacted step
+// by step. That readers find the same rows is tested in tests/unit/query/view/compacted_test.cc, crashes in
 // tests/fault/compaction_test.cc.
 #include "storage/database/compaction.h"
 
@@ -152,7 +152,7 @@ TEST_F(CompactionTest, SeriesCoverWhatASegmentHolds) {
   }
 }
 
-// So a row that is logged meanwhile waits for one segment, never for the backlog: between two steps the writer looks at
+// So a row that is logged meanwhile waits for one segment, never for the backlog: between two steps the writer checks
 // its queue.
 TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetweenTwo) {
   constexpr uint64_t kBacklog = 40;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a live writer takes for its own: a log that was removed, replaced or cut while a commit ran is not. Method:
-// plain files in a temporary folder.
+// A live writer notices a log that was removed, replaced or cut while a commit ran. Method: plain files in a temporary
+// folder.
 #include "storage/database/part_files.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(PartFilesTest, ACheckpointMayCutBothFilesAndNobodyElseTheDatabase) {
   std::filesystem::resize_file(log_, 0);
   files_.checkpointed(db_);
   EXPECT_EQ(change(), PartChange::kNone);
-  files_.checkpointed(db_, 12'288);  // it has room for so many pages, and another program has cut it meanwhile
+  files_.checkpointed(db_, 12'288);  // space is reserved for so many pages, and another program has cut it meanwhile
   EXPECT_EQ(change(), PartChange::kCut);
 }
 

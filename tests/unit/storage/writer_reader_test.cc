@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is
-// named and the rest is read. Method: real files; another process; folders and mounts without write permission.
+// The reading side: live, crashed, copied and read-only databases return everything that was committed; what cannot be
+// read is named and the rest is read. Method: real files; another process; folders and mounts without write permission.
 #include "storage/writer/writer_reader.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(WriterReaderTest, ALiveDatabaseIsReadInItsWritersProcess) {
   EXPECT_EQ(stored_frames(path()), one_to(11));
 }
 
-// Bug: once in some hundred ends of runs a reader that polled was told that the -shm were no regular file.
+// Bug: about once in a hundred ends of runs a reader that polled reported that the -shm was not a regular file.
 TEST_F(WriterReaderTest, ALogThatIsRemovedWhileItIsLookedAtIsNoDamage) {
   const std::string path = folder_.path() + "/x.db";
   std::atomic<bool> over = false;

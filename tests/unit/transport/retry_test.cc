@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a response means and how long a client waits are as docs/formats/http.md says. Method: pure calls.
+// Goal: the meaning of a response and the wait of a client are as in docs/formats/http.md. Method: pure calls.
 #include "transport/retry.h"
 
 #include <gtest/gtest.h>
