@@ -20,7 +20,7 @@ namespace tracker::internal {
 constexpr uint8_t kLevelVersion = 2;
 // Stored as the version; on disk, do not change.
 enum class LevelAxis : uint8_t { kSteps = 1, kTimes = 2 };
-constexpr uint64_t kLevelCellRows = 512;  // average rows in a cell of the finest level, at least
+constexpr uint64_t kLevelCellRows = 512;   // average rows in a cell of the finest level, at least
 constexpr unsigned kLevelFactorShift = 6;  // the next level is 64 times as coarse
 // Over times: on a grid of powers of two, rows at equal distances can have exactly 512 in a cell; rows at arbitrary
 // times have up to twice as many. So cells are half as wide, and the next level is 16 times as coarse.
@@ -34,7 +34,7 @@ struct LevelHead {
   unsigned shift = 0;
   uint64_t rows = 0;                // of the series in the segment
   int64_t x_first = 0, x_last = 0;  // x of the first and the last row; steps rise, times do not fall
-  uint64_t stride = 0;  // if not 0: the distance from each row to the next one
+  uint64_t stride = 0;              // if not 0: the distance from each row to the next one
   bool operator==(const LevelHead&) const = default;
 };
 

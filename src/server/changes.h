@@ -19,7 +19,7 @@ namespace tracker::internal {
 
 constexpr int64_t kChangesNs = 500'000'000;
 constexpr int64_t kRecoverNs = 15'000'000'000;  // how often journals of dead processes are recovered
-constexpr size_t kChangedRunsMax = 1000;  // in one response
+constexpr size_t kChangedRunsMax = 1000;        // in one response
 
 struct ChangedRuns {
   std::string cursor;
