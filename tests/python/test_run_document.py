@@ -50,7 +50,7 @@ def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
         run.log({"x": 100.0})
     said = capfd.readouterr().err
     assert "the run's identity is from" in said
-    assert ("it is whole again" if damage == "gone" else f"the damaged one is {document}.damaged-1") in said
+    assert ("it is complete again" if damage == "gone" else f"the damaged one is {document}.damaged-1") in said
     steps = tracker.open_run("p/r").history("x").steps.tolist()
     assert steps == ([0, 1, 2, 3, 4, 5] if resume == "from" else list(range(11)))
     now = json.loads(document.read_text())
