@@ -21,7 +21,8 @@ namespace {
 using internal::Code;
 using internal::ValuePair;
 
-constexpr size_t kDepthMax = 32;  // of nested dicts
+// Limit: nesting of a dict in run.log. Beyond it: the value is counted as rejected.
+constexpr size_t kDepthMax = 32;
 
 struct TextValue {
   std::string key;

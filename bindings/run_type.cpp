@@ -283,7 +283,7 @@ PyMethodDef g_run_methods[] = {
      "A step may be any number whose value is whole; another is its floor, and one that int64 does not have (NaN too)\n"
      "is none; both are counted (status().steps_changed) and said once, with strict=True raised.\n"
      "Raises TypeError when data is no mapping or step no number.\n"
-     "Threads: any. Cost: about a call of an empty function; waits (docs/limits.md) only while the ring is full, and "
+     "Threads: any. Cost: about a call of an empty function; waits only while the ring is full, and "
      "with\n"
      "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1 "
      "s; "

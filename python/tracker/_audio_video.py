@@ -17,12 +17,17 @@ from tracker._media import Media, caption_of
 if TYPE_CHECKING:
     from tracker._media_queue import Files
 
+# Limit: samples a second of audio. Beyond it: an error.
 SAMPLE_RATE_MAX = 1_000_000
+# Limit: channels of audio. Beyond it: counted as rejected.
 AUDIO_CHANNELS_MAX = 32
 # Of samples or frames, as they wait
+# Limit: bytes of the samples or frames of an array. Beyond it: counted as rejected.
 ARRAY_BYTES_MAX = 256 * 1024 * 1024
+# Limit: frames of a video. Beyond it: counted as rejected.
 VIDEO_FRAMES_MAX = 10_000
 # GIF counts in hundredths of a second
+# Limit: frames a second of a video. Beyond it: an error.
 FPS_MAX = 100
 # A frame of a GIF is shown for at most 655 s
 FPS_MIN = 0.01

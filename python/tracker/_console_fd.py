@@ -28,11 +28,16 @@ from tracker._console_channel import CLOSED, READ_BYTES, Replaced, Stream, high,
 from tracker._lasting_fd import LastingFd
 
 # What the end of a run waits for the relay, whose target may take nothing.
+# Limit: console="fd": ms that the end of a run waits for output on its way. Beyond it: later output is not recorded,
+# and a mark says so.
 DRAIN_MS_MAX = 2_000
 # Begin and end of a run wait so long to flush stdout and stderr of the C library
+# Limit: console="fd": ms to flush the C library's stdout and stderr at the start and end of a run. Beyond it: what it
+# holds is printed later and not recorded.
 FLUSH_MS_MAX = 200
 # Between looks at a file, and what it may have grown: of more than is recorded of a minute the rest is only counted.
 TAIL_LOOK_MS = 200
+# Limit: console="fd": bytes that a redirected file may grow between two reads. Beyond it: not recorded and counted.
 TAIL_BYTES_MAX = 16 * 1024 * 1024
 COPY, CONTROL, FIRST = 3, 4, 5  # the relay's
 

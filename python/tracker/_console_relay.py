@@ -22,6 +22,8 @@ DATA, CUT, DRAINED = 0, 1, 2
 CHUNK_BYTES = 64 * 1024
 # Copies that wait for the process. More than is recorded of a minute (kConsoleBytesAMinute): what is left out here
 # would have been left out there.
+# Limit: console="fd": bytes that wait for a recording process that is stopped, each stream. Beyond it: not recorded and
+# counted; the output itself goes on.
 OUTBOX_BYTES_MAX = 16 * 1024 * 1024
 # Between looks at a window that may change its size: nobody tells this process, which has no terminal of its own.
 SIZE_LOOK_MS = 200

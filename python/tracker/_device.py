@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Of a process, on their way
+# Limit: values on a GPU on their way to the host. Beyond it: dropped, counted, reported once; an error with strict.
 WAITING_VALUES_MAX = 8192
 # Between two looks of the thread while something is on its way
 LOOK_MS = 20
@@ -36,6 +37,7 @@ WAIT_LOOK_MS = 1
 # Until flush() and finish() ask the driver whether it has failed
 WAIT_ASK_MS = 1000
 # At the end of a process that called no finish()
+# Limit: ms for values on a GPU at the end of a process without finish(). Beyond it: dropped and counted.
 EXIT_MS_MAX = 1000
 
 

@@ -13,6 +13,7 @@ from tracker._media import INLINE_BYTES_MAX, Media, caption_of
 if TYPE_CHECKING:
     from tracker._media_queue import Files
 
+# Limit: bytes of a text, a page, a table's document, a figure's JSON. Beyond it: counted as rejected.
 DOCUMENT_BYTES_MAX = 16 * 1024 * 1024
 
 

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tracker._media_queue import Files
 
+# Limit: bytes of a media file that is given by path. Beyond it: counted as rejected.
 FILE_BYTES_MAX = 1 * 1024 * 1024 * 1024
 # A file up to here is read by the constructor, a larger one when it is stored
+# Limit: bytes of a file that the call copies, and of a picture of SVG. Beyond it: a larger file is read when it is
+# stored, a larger SVG counted as rejected.
 FILE_COPIED_BYTES_MAX = 16 * 1024 * 1024
 _HEAD_BYTES = 4096  # within which a file says what it is
 

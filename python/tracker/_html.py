@@ -14,10 +14,14 @@ if TYPE_CHECKING:
     from tracker._read import StoredRun
     from tracker._run import Run
 
+# Limit: metrics on the page of a run in a notebook. Beyond it: "and n more".
 METRICS_MAX = 20
+# Limit: config values on the page of a run in a notebook. Beyond it: "and n more".
 CONFIG_MAX = 20
+# Limit: alerts on the page of a run in a notebook. Beyond it: "and n more".
 ALERTS_MAX = 5
 # Characters of a text.
+# Limit: characters of a text on the page of a run in a notebook. Beyond it: cut.
 TEXT_MAX = 120
 WIDTH, HEIGHT, CELLS = 160, 24, 60  # of a line; pixels and cells
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+# Limit: pixels of an image. Beyond it: counted as rejected.
 IMAGE_PIXELS_MAX = 64 * 1024 * 1024
 CHANNELS = (1, 2, 3, 4)
 ROUNDING = 1e-3  # floats so far beyond 0 and 1 are taken for these

@@ -12,9 +12,12 @@ from tracker._labels import LABEL_CHARS_MAX, label_of, name_of, names_of_ids
 from tracker._media import clean_text
 
 # Of an image
+# Limit: boxes of an image. Beyond it: reported; the image is kept without the others.
 BOXES_MAX = 1000
+# Limit: masks of an image. Beyond it: reported; the image is kept without the others.
 MASKS_MAX = 16
 # Of a mask, whose pixels are bytes
+# Limit: ids of a mask. Beyond it: reported; the image is kept without the others.
 MASK_IDS_MAX = 256
 
 

@@ -17,6 +17,7 @@ from tracker._media import clean_text
 
 Label: TypeAlias = int | str
 IGNORED = -100
+# Limit: characters of a label or name of boxes, masks, classes. Beyond it: cut.
 LABEL_CHARS_MAX = 256
 
 

@@ -10,7 +10,9 @@ from tracker import _core
 from tracker._plain import plain_config, refuse
 
 # For the store to take what was logged, before the summary is read; the same once it has not.
+# Limit: ms that run.summary waits for the store. Beyond it: the values are those of the last read, reported once.
 READ_WAIT_MS = 10_000
+# Limit: ms that run.summary waits once the store has not answered. Beyond it: the values are those of the last read.
 STUCK_WAIT_MS = 200
 
 TYPE_CHECKING = False

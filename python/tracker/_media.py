@@ -18,11 +18,15 @@ from tracker._hint import hint
 from tracker._media_queue import Encoder, Item, Payload, queue, reason_of
 
 # A value up to here is a part of its event
+# Limit: bytes of a text or of numbers within an event. Beyond it: stored as a file.
 INLINE_BYTES_MAX = 64 * 1024
+# Limit: characters of a caption. Beyond it: cut, and reported.
 CAPTION_CHARS_MAX = 4096
 # Plainer forms that are told of one value
+# Limit: remarks on the plainer form of one value. Beyond it: not kept.
 REMARKS_MAX = 8
 # Media of one list
+# Limit: media of one list. Beyond it: the rest is dropped and counted.
 LIST_VALUES_MAX = 1000
 # Errors that can be made of one text
 _PLAIN = (TypeError, ValueError, OverflowError)

@@ -22,20 +22,30 @@ from typing import Any, Protocol
 from tracker import _core, _current
 
 # Of values that wait in memory; a larger one waits beside them where no other such one does
+# Limit: bytes of media that wait in memory to be encoded, and one larger value. Beyond it: a value is stored raw in the
+# call.
 HELD_BYTES_MAX = 16 * 1024 * 1024
 # A document is searched for secrets, which takes 40 ms a MiB at the worst: a larger one is not stored in a call
+# Limit: bytes of a document that is stored in the call. Beyond it: it waits in memory.
 CALL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
 # Of such ones, beside HELD_BYTES_MAX
+# Limit: bytes of documents that wait in memory. Beyond it: the call waits, then the document is dropped and counted.
 HELD_DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 # Spent by one call on storing a value raw
+# Limit: ms to store one value raw in a call. Beyond it: as if the disk had no room.
 RAW_CALL_MS_MAX = 100
+# Limit: media that wait to be encoded. Beyond it: the call waits, then the value is dropped and counted.
 QUEUED_VALUES_MAX = 10_000
+# Limit: ms that a call waits for room for a medium. Beyond it: dropped and counted.
 WAIT_CALL_MS = 10
 # Of all calls together, until there is room again
+# Limit: ms of all waits for room for media, until there is room. Beyond it: dropped and counted.
 WAIT_TOTAL_MS = 100
 # Spent at the end on storing raw what is not encoded: beside what finish() is given, and a part of EXIT_MS_MAX
+# Limit: ms at the end of a run to store raw what is not encoded. Beyond it: dropped and counted.
 RAW_END_MS_MAX = 250
 # At the end of a process that called no finish()
+# Limit: ms for media at the end of a process without finish(). Beyond it: stored raw.
 EXIT_MS_MAX = 1000
 
 Payload = tuple[memoryview, ...]

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 
     Plain: TypeAlias = bool | int | float | str | list["Plain"] | dict[str, "Plain"] | None
 
+# Limit: nesting of a config value from Python. Beyond it: deeper values are kept as their text.
 DEPTH_MAX = 32
+# Limit: characters of the text of an object as a config value. Beyond it: cut, with … at the end.
 REPR_CHARS_MAX = 1000
+# Limit: items of an array or tensor as a config value. Beyond it: its text is kept.
 ARRAY_ITEMS_MAX = 1000
+# Limit: values in a config, or in one value of config or summary. Beyond it: the list, dict or object that goes beyond
+# is kept as [...], {...} or Name(...).
 VALUES_MAX = 1_000_000
 
 

@@ -19,10 +19,13 @@ from tracker._media import INLINE_BYTES_MAX, Media, caption_of
 if TYPE_CHECKING:
     from tracker._media_queue import Files
 
+# Limit: bins of a histogram. Beyond it: counted as rejected; an error of bins=.
 HISTOGRAM_BINS_MAX = 2048
 # Of a confusion matrix, and curves of one
+# Limit: classes of a curve or matrix. Beyond it: counted as rejected.
 CLASSES_MAX = 1000
 # Of all curves of one value
+# Limit: points of all curves of a value. Beyond it: counted as rejected.
 CURVE_POINTS_MAX = 1_000_000
 # Of a point as JSON: "0.0," three times. What has more than a text may have within an event is a file
 CURVE_POINT_BYTES_MIN = 12

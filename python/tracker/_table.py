@@ -30,7 +30,7 @@ class Table(Document):
     picture of Pillow or a figure of matplotlib: it is stored with the table, and the reader has it as an entry to
     load(). Other objects are stored as texts; short rows are filled; two columns of one name get a number: each is said
     once and counted. The cells are copied. TypeError: data or columns are no container. More rows, columns, cells or
-    bytes than docs/limits.md allows make a table with a `problem`, which log() counts as refused, before more is
+    bytes than the limits allow make a table with a `problem`, which log() counts as refused, before more is
     encoded. Cost: the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a
     second.
     """

@@ -16,10 +16,13 @@ from tracker import _core
 from tracker._media import Media, _coerce, clean_text
 from tracker._plain import DEPTH_MAX, plain
 
+# Limit: characters of a cell's text. Beyond it: cut.
 CELL_CHARS_MAX = 64 * 1024
 # Of a table; what is said of them stands in its event
+# Limit: pictures in the cells of a table. Beyond it: reported; an empty cell.
 TABLE_PICTURES_MAX = 1000
 # Of an array or nested lists in cells of one table
+# Limit: values of lists, dicts and arrays in the cells of a table. Beyond it: reported; a text.
 NESTED_VALUES_MAX = 1_000_000
 PICTURES = ("image", "audio", "video")
 

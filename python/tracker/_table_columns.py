@@ -11,9 +11,13 @@ from typing import Any
 
 from tracker._media import clean_text
 
+# Limit: rows of a table. Beyond it: counted as rejected.
 TABLE_ROWS_MAX = 200_000
+# Limit: columns of a table. Beyond it: counted as rejected.
 TABLE_COLUMNS_MAX = 1000
+# Limit: cells of a table. Beyond it: counted as rejected.
 TABLE_CELLS_MAX = 4_000_000
+# Limit: characters of the name of a column. Beyond it: cut, and reported.
 COLUMN_NAME_CHARS_MAX = 256
 
 Remark = Callable[[str], None]

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from tracker._run import Run
 
 # Of a model; further ones are left out, which is said.
+# Limit: parameters that run.watch() watches. Beyond it: not watched, reported once.
 PARAMETERS_MAX = 1000
 # Of a model; further ones have numbers alone, which is said
+# Limit: parameters with histograms in run.watch(). Beyond it: numbers alone, reported once.
 HISTOGRAMS_MAX = 100
 HISTOGRAM_BINS = 64
 # Of a tensor; of a larger one each n-th value counts
+# Limit: values of a tensor that a histogram of run.watch() counts. Beyond it: each n-th value counts.
 HISTOGRAM_VALUES_MAX = 262_144
 KINDS = {"gradients": ("gradients",), "parameters": ("parameters",), "all": ("gradients", "parameters")}
 NUMBERS = ("norm", "mean", "std", "min", "max")

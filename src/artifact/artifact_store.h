@@ -22,6 +22,8 @@ namespace tracker::internal {
 
 constexpr size_t kManifestMappedBytes = 16u << 20;  // from here on it is mapped
 // Below this much room artifacts are refused, and metrics go on: 2 GiB, or 2 % where that is less of a small disk.
+// Limit: bytes of the disk that artifacts and media leave free, or 1/50 of a smaller disk. Beyond it: an error, media
+// are dropped and counted; metrics go on.
 constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
 constexpr uint64_t kArtifactFreeShare = 50;
 

@@ -18,9 +18,12 @@
 
 namespace tracker::internal {
 
+// Limit: bytes of new files of an artifact that the call copies. Beyond it: files are held open and copied later.
 constexpr uint64_t kCopiedInCallBytesMax = 64ull << 20;  // of one artifact; a clone is no copy
-constexpr uint64_t kHeldFilesMax = 1000;                 // of one artifact; what is beyond is found by its name again
-constexpr int kHeldOpenMax = 256;                        // files held open by the process
+// Limit: files that an artifact holds open. Beyond it: found by their names again.
+constexpr uint64_t kHeldFilesMax = 1000;
+// Limit: files that a process holds open for artifacts. Beyond it: found by their names again.
+constexpr int kHeldOpenMax = 256;
 
 // A folder of the store for files that are written for one artifact, and its name held as long as `held` lives:
 // `tracker gc` takes what a dead process leaves there.

@@ -21,6 +21,7 @@
 
 namespace tracker::internal {
 
+// Limit: uses that a lineage reads. Beyond it: the lineage says so.
 constexpr size_t kLineageEdgesMax = 100'000;
 
 enum class ArtifactUse { kOutput, kInput };
@@ -59,6 +60,7 @@ struct RefusedArtifact {
   std::vector<std::string> aliases;  // that it was to have
 };
 
+// Limit: bytes of the reason why an artifact was refused. Beyond it: cut.
 constexpr size_t kRefusalBytesMax = 4096;
 
 // The event that says so, for the writer's frames: its payload. `run` and `time_us` are not part of it.

@@ -27,7 +27,8 @@
 namespace tracker::internal {
 
 constexpr uint16_t kSegmentVersion = 1;
-constexpr size_t kSegmentHeaderBytes = 52;             // enough to know how long the directory is
+constexpr size_t kSegmentHeaderBytes = 52;  // enough to know how long the directory is
+// Limit: bytes of a segment that a reader takes. Beyond it: refused as damaged.
 constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the store cuts far below
 constexpr uint64_t kSegmentRowsMax = 8u << 20;         // of all blocks
 constexpr uint64_t kSegmentCellsMax = 40u << 20;       // rows x (series + 3), of all blocks; any frame fits

@@ -16,8 +16,10 @@
 
 namespace tracker::internal {
 
-constexpr int kImportDepthMax = 16;          // folders within each other that are looked into
-constexpr size_t kImportFilesMax = 200'000;  // files of a source
+// Limit: nesting of folders of a source. Beyond it: the first is named, and the rest is imported.
+constexpr int kImportDepthMax = 16;
+// Limit: files of a source. Beyond it: the first is named, and the rest is imported.
+constexpr size_t kImportFilesMax = 200'000;
 
 // Puts the file of a medium below a run's folder and says what its event does: digest, ext, bytes. kLimit: no room.
 using StoreMedia =

@@ -20,8 +20,10 @@ namespace tracker::internal {
 constexpr const char* kImportLockFile = "import.lock";
 constexpr std::string_view kImportFolderPrefix = "import.new-";  // and 16 hex digits: a run in the making
 constexpr std::string_view kImportJournal = "import";            // WriterIdentity.journal of what was imported
-constexpr int kImportLabelsMax = 100'000;                        // runs of one label in a project
-constexpr size_t kImportProblemsMax = 1'000;                     // lines that are kept; the rest is counted
+// Limit: imported runs of one label in a project. Beyond it: an error.
+constexpr int kImportLabelsMax = 100'000;
+// Limit: problems of an import that are listed. Beyond it: counted.
+constexpr size_t kImportProblemsMax = 1'000;
 
 // What a source says a run is. The uid follows from `kind` and `key`: a second import of one source finds its run.
 struct ImportIdentity {

@@ -22,6 +22,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: kinds of things left out that are listed. Beyond it: counted as one kind.
 constexpr size_t kImportKindsMax = 100;  // names of what is left out may come from the source
 // Of an attribute that says how far a part of the source was taken.
 constexpr std::string_view kImportMarkPrefix = "imported/";

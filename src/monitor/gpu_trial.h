@@ -11,6 +11,8 @@
 namespace tracker::internal {
 
 // A driver that is not kept loaded takes seconds a GPU to begin.
+// Limit: time for the trial of the GPU driver in a process of its own. Beyond it: that process is ended, and GPUs are
+// not sampled.
 constexpr std::chrono::milliseconds kGpuTrialMax{60'000};
 
 enum class GpuTrial {

@@ -9,7 +9,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kLauncherValueBytesMax = 1024;  // of a value; longer ones are cut, with … at the end
+// Limit: bytes of the value of a launcher's variable. Beyond it: cut, with … at the end.
+constexpr size_t kLauncherValueBytesMax = 1024;
 
 std::span<const char* const> launcher_names();
 // Those that are set and not empty, as a map; values of a known secret form are redacted.

@@ -19,7 +19,8 @@ namespace tracker::internal {
 
 constexpr int64_t kChangesNs = 500'000'000;
 constexpr int64_t kRecoverNs = 15'000'000'000;  // so often what dead processes left is recovered
-constexpr size_t kChangedRunsMax = 1000;        // of one answer
+// Limit: runs of one answer of `changes`. Beyond it: `more` is true.
+constexpr size_t kChangedRunsMax = 1000;
 
 struct ChangedRuns {
   std::string cursor;

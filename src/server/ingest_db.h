@@ -17,7 +17,8 @@
 namespace tracker::internal {
 
 constexpr const char* kIngestFile = "ingest.db";
-constexpr uint64_t kQuarantineBytesMax = 256 << 20;  // beyond it units are counted and not kept
+// Limit: bytes of units that a server keeps aside. Beyond it: counted.
+constexpr uint64_t kQuarantineBytesMax = 256 << 20;
 
 // A unit as it waits. `lost` points of the numbers before `first` are a frame of their own (ingest.cc).
 struct WaitingUnit {

@@ -18,9 +18,11 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: units and files that a report names. Beyond it: left out.
 constexpr size_t kProblemsMax = 100;
 constexpr int64_t kSignOfLifeUs = 15'000'000;
-constexpr int kAsksMax = 3;  // in a row, whose answers do not move: then the server is left alone for a while
+// Limit: requests in a row whose answer acknowledges nothing. Beyond it: the next round.
+constexpr int kAsksMax = 3;
 
 // The points that parts of this writer's files should hold and do not, and after which number they are missing.
 struct MissingParts {

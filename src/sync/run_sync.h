@@ -22,9 +22,12 @@
 
 namespace tracker::internal {
 
-constexpr size_t kSyncBatchBytes = 4 << 20;  // units of one batch, but for a unit that is larger itself
+// Limit: bytes of a batch to a server, unless one unit is larger. Beyond it: the next batch.
+constexpr size_t kSyncBatchBytes = 4 << 20;
 
-constexpr std::chrono::milliseconds kNoProgressMax{30'000};  // then a caller that waits gives up
+// Limit: time that run.upload() and `tracker sync` go on without progress. Beyond it: they stop and name `tracker
+// sync`.
+constexpr std::chrono::milliseconds kNoProgressMax{30'000};
 
 // The writer of this process, for the uploader of a live run. Other writers of the run ship themselves; those that have
 // ended are looked at once, by the first rank.

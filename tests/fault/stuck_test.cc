@@ -84,6 +84,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
 }
 
 // Regression: for 3 s it said that all was survived, while nothing was committed any more.
+// Reaches the limit kCommitLate.
 TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   Sandbox sandbox;
   const int status = run_child([&] {
@@ -359,6 +360,7 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
 }
 
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
+// Reaches the limit kQueueBytesMax.
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
   Sandbox sandbox;
   const int status = run_child([] {

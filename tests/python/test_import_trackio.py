@@ -28,7 +28,7 @@ from tracker.exchange.rows import sort_value
 from tracker.exchange.tables import table_of_objects, table_of_rows
 from tracker.exchange.trackio_media import media_of
 
-IMPORTED_ALERTS_MAX = 1000  # kAlertsMax of docs/limits.md
+IMPORTED_ALERTS_MAX = 1000  # kAlertsMax
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: more of the limits of docs/limits.md at their edge: what the limit allows is taken whole, one more is what the
+"""Goal: more of the limits at their edge: what the limit allows is taken whole, one more is what the
 table says. Method: as test_limits.py, for limits that take more data, with the name of each in the code."""
 
 from __future__ import annotations

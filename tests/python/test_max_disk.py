@@ -107,6 +107,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, int, int, str]:
     return stored, dropped, logged, err
 
 
+# Reaches the limits kDiskEndReserve, kDiskReserve.
 def test_a_run_stops_taking_points_at_the_bound_and_counts_them(store: Path, tmp_path: Path) -> None:
     with watched(store) as most:
         stored, dropped, logged, err = ended(start(tmp_path, "one"))
@@ -294,6 +295,7 @@ def test_max_disk_is_bytes_or_a_text(value: Any, bytes_: int) -> None:
     assert run.status().max_disk == bytes_
 
 
+# Reaches the limit kMaxDiskMin.
 @pytest.mark.parametrize(
     ("value", "error", "text"),
     [

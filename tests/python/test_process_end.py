@@ -83,6 +83,7 @@ if sys.argv[1] == "tracked":
 """
 
 
+# Reaches the limit kFinishLeast.
 def test_runs_whose_disk_refuses_share_two_seconds_at_exit(script: Script, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     done = script(

@@ -151,6 +151,7 @@ def test_wrong_tokens_from_one_address_are_throttled(tmp_path: Path) -> None:
     assert codes == [401] * 10 + [429] * 2
 
 
+# Reaches the limit kJsonRequestBytesMax.
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.putrequest("POST", "/api/v1/login")

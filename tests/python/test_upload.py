@@ -301,6 +301,7 @@ def test_an_answer_that_nobody_can_use_loses_nothing(
     check_equal(server, uid)
 
 
+# Reaches the limit kSyncBatchBytes.
 def test_a_proxy_that_takes_small_bodies_gets_halves(server: Server, proxy: Proxy) -> None:
     run = tracker.init(project="p", mode="offline", quiet=True, capture="none")
     for step in range(40):

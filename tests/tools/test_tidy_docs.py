@@ -9,53 +9,6 @@ from __future__ import annotations
 import pytest
 import tidy_docs
 
-HEAD = "| What | Limit | Name in the code |\n|---|---|---|\n"
-
-
-def limit(cell: str, name: str, source: str, path: str = "src/base/a.h") -> list[str]:
-    return list(tidy_docs.limits({"docs/limits.md": f"{HEAD}| a thing | {cell} | `{name}` |\n", path: source}))
-
-
-@pytest.mark.parametrize(
-    ("cell", "source"),
-    [
-        ("1,024 B of UTF-8", "constexpr size_t kX = 1024;  // bytes\n"),
-        ("64 KiB", "constexpr size_t kX = 64 * 1024;\n"),
-        ("64 KiB", "  static constexpr uint64_t kX = 1u << 16;\n"),
-        ("262,144", "inline constexpr uint32_t kX = 262'144;\n"),
-        ("100 ms and the commit", "constexpr std::chrono::milliseconds kX{100};\n"),
-        ("10 ms", "struct O {\n  std::chrono::nanoseconds kX{10'000'000};\n};\n"),
-        ("2 s for the disk", "constexpr std::chrono::milliseconds kX{2000};\n"),
-        ("the least of 24 MiB, 1/8 of it, 2 %", "constexpr uint64_t kX = 24 * 1024 * 1024;\n"),
-        ("any int64", "#define kX INT64_MIN\n"),
-        ("as much as there is", "constexpr size_t kX = sizeof(int);\n"),
-    ],
-)
-def test_a_limit_that_is_right_passes_in_every_way_of_writing_it(cell: str, source: str) -> None:
-    assert limit(cell, "kX", source) == []
-
-
-@pytest.mark.parametrize(
-    ("cell", "source"),
-    [
-        ("1,024 B", "constexpr size_t kX = 1000;\n"),
-        ("64 MiB", "constexpr size_t kX = 64 * 1024;\n"),
-        ("100 ms", "constexpr std::chrono::seconds kX{100};\n"),
-        ("1 s", "constexpr std::chrono::milliseconds kX{100};\n"),
-    ],
-)
-def test_a_limit_that_has_changed_is_found(cell: str, source: str) -> None:
-    (problem,) = limit(cell, "kX", source)
-    assert problem.startswith(f'docs/limits.md:3: "{cell}", but kX is ')
-
-
-def test_a_limit_needs_a_name_that_the_code_has() -> None:
-    assert limit("5", "kGone", "constexpr int kX = 5;  // kGone\n") == ["docs/limits.md:3: kGone is not in the code"]
-    assert limit("5", "kX", "constexpr int kX = 5;\n", path="tests/unit/a.cc") != [], "a test defines no limit"
-    assert list(tidy_docs.limits({"docs/limits.md": f"{HEAD}| a | 5 | five |\n"}))
-    assert limit("32", "DEPTH_MAX", "DEPTH_MAX = 32\n", path="python/tracker/_a.py") == []
-
-
 LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "wait");\n'
 
 

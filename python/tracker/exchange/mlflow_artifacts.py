@@ -21,6 +21,7 @@ from tracker.exchange.tables import table_of_rows
 if TYPE_CHECKING:
     from tracker import _core
 
+# Limit: files of an MLflow run, and of a model. Beyond it: counted.
 MLFLOW_ARTIFACTS_MAX = 100 * 1000
 ARTIFACTS = "files of artifacts"
 LINKS = "links among files"

@@ -17,9 +17,10 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};      // behind init
-constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};   // as TensorBoard itself; a look opens the run anew
-constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after failures it looks less and less often
+constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};     // behind init
+constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};  // as TensorBoard itself; a look opens the run anew
+// Limit: pause between reads of the live TensorBoard file after failures.
+constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};
 // Behind a look that failed, by the pause before that look.
 constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {
   return std::min(last * 2, kTensorBoardRetryMax);

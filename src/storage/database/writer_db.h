@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kWalBytesMax = 256ull << 20;  // a reader that keeps it so large makes the writer leave the part
+// Limit: bytes of a WAL that a reader keeps from being emptied. Beyond it: the writer continues in the next part.
+constexpr uint64_t kWalBytesMax = 256ull << 20;
 uint64_t wal_bytes_max();
 void set_wal_bytes_max_for_testing(uint64_t bytes);
 

@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;                            // then what is logged waits in the journal
+// Limit: parts of a writer's files. Beyond it: the WAL grows on; points of a changed file wait in the journal.
+constexpr int kPartsMax = 999;
 constexpr std::chrono::milliseconds kSettlePartWait{50};  // of settle_part(), for readers
 
 struct PartFile {

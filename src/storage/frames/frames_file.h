@@ -18,8 +18,9 @@
 
 namespace tracker::internal {
 
-constexpr size_t kUnsyncedBytesMax = 4u << 20;            // more than this since the last fsync, and one comes early
-constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;  // a larger file stays as it is when finish() returns
+constexpr size_t kUnsyncedBytesMax = 4u << 20;  // more than this since the last fsync, and one comes early
+// Limit: bytes of a .frames file that finish() turns into a database. Beyond it: a later command does it.
+constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;
 
 struct FramesFileOptions {
   uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // of a file that finish() makes a database of

@@ -16,7 +16,9 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::seconds kRecovererWait{2};   // for others who recover the same, once a call
+// Limit: time that a call waits for another process that recovers the same journals. Beyond it: the call reports what
+// is missing.
+constexpr std::chrono::seconds kRecovererWait{2};
 constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to make a file
 
 // The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when

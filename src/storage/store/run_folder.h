@@ -18,7 +18,8 @@ constexpr const char* kStoreFile = "store.json";
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kUploadFile = "upload.json";  // sync/server_project.h
 constexpr const char* kRunsFolder = "runs";
-constexpr int kFolderTriesMax = 1000;  // to make a run's folder, each lost to a removal of its project's last run
+// Limit: tries to make a run's folder while others remove its project. Beyond it: an error of init.
+constexpr int kFolderTriesMax = 1000;
 
 std::string store_document(const Id128& id);
 // kNotFound, kCorrupt, kVersion; all name the file.

@@ -11,6 +11,7 @@
 namespace tracker::internal {
 
 // Folders of runs that are asked, the newest first; all that answer must agree.
+// Limit: newest runs that are asked for the id of a store without store.json. Beyond it: an error, or a new id.
 constexpr size_t kIdentityRunsMax = 8;
 
 struct FoundIdentity {

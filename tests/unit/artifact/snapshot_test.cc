@@ -66,6 +66,7 @@ TEST_F(SnapshotTest, ABlobHoldsTheFileAndIsReadOnly) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms(0444));
 }
 
+// Reaches the limit kSnapshotTriesMax.
 TEST_F(SnapshotTest, AFileThatGoesOnChangingIsRefusedByName) {
   int tries = 0;
   SnapshotOptions options;
@@ -243,6 +244,7 @@ TEST_F(SnapshotTest, WhoOpensAFileForWritingWhileItIsLookedAtHurtsNobody) {
   EXPECT_GT(opened, 0);
 }
 
+// Reaches the limit kArtifactFreeBytesMin.
 TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {
   const std::atomic<bool> cancel{true};
   SnapshotOptions options;

@@ -73,6 +73,7 @@ TEST_F(ImportTest, FoldersThatLieTooDeepAreNamedAndLeftOut) {
   EXPECT_TRUE(files->event_files.empty());
 }
 
+// Reaches the limit kImportKindsMax.
 TEST_F(ImportTest, KindsThatASourceMakesUpAreCountedTogether) {
   auto store = ImportStore::open(store_path());
   auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});

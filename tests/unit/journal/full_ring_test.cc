@@ -71,6 +71,7 @@ TEST(FullRingTest, ACallThatItsRingDoesNotHoldMakesALargerOneThatDoes) {
   EXPECT_EQ(cells_of(journal.drain()).size(), size_t{kMetrics});
 }
 
+// Reaches the limits wait_call, wait_total.
 TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kWait));
@@ -235,6 +236,7 @@ TEST(FullRingTest, WhoWaitsInTheRingThatThreadsShareHoldsNoneOfThemUp) {
   waiting.join();
 }
 
+// Reaches the limit kRingBytesMax.
 TEST(FullRingTest, ARingPastHalfFillGrowsUpToItsLimit) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kDrop, 32'768));

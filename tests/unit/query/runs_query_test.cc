@@ -329,6 +329,7 @@ TEST_F(RunsQueryTest, AStoreThatIsNotToBeWrittenIsListedFromMemory) {
   EXPECT_EQ(list().read, 1u);  // and the file was left alone
 }
 
+// Reaches the limit kCatalogBusy.
 TEST_F(RunsQueryTest, ACatalogThatSomebodyHoldsDoesNotHoldUpAListing) {
   three_runs();
   list();

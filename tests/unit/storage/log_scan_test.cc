@@ -69,6 +69,7 @@ class SlowVisitor : public LogVisitor {
   uint64_t frames = 0;
 };
 
+// Reaches the limit kTransactionNsMax.
 TEST(LogScanTest, ASlowReaderOfALongLogHoldsNoTransactionOverAQuarterOfASecond) {
   TempFolder folder;
   const WriterIdentity identity = test_identity();
