@@ -26,7 +26,7 @@ install-test: deps             ; @$(TEST) build install
 asan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) asan
 tsan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) tsan
 tidy: deps                     ; @$(TEST) tools
-docs: deps                     ; @$(PY) tools/docs.py
+docs: deps                     ; @$(PY) tools/docs.py && $(PY) benchmarks/figures.py
 bench: deps                    ; @$(PY) benchmarks/run.py
 bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals
 soak: build                    ; @tests/fault/soak.sh
