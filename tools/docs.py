@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import docs_limits
+import docs_promises
 import tidy
 
-PAGES = {"limits.md": docs_limits.page}
+PAGES = {"limits.md": docs_limits.page, "promises.md": docs_promises.page}
 OUT = tidy.ROOT / "build" / "docs"
 
 

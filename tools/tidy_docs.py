@@ -4,7 +4,6 @@
 Defaults: init's are written once in the code (`fill` in src/run/launch.cc) and repeated in docs/environment.md, the
 public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
-Promises: each test that docs/promises.md names is there, and a promise without one says why.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Iterator, Mapping
 
 ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
-PROMISES = "docs/promises.md"
 LAUNCH = "src/run/launch.cc"
 EXIT_CODES = "src/cli/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
@@ -144,36 +142,7 @@ def text_signatures(files: Files, known: Mapping[tuple[str, str], tuple[str, str
                     yield f"{path}:{line}: {match[1]}({parameter}={default}), but {first[0]} in {first[1]}"
 
 
-def tests_of(path: str, text: str) -> set[str]:
-    """The names that a document may give to the tests of a file: "Suite.Name" in C++, those of functions in Python."""
-    if path.endswith(".py"):
-        return {function.name for function in python_functions(text) if function.name.startswith("test_")}
-    return {f"{suite}.{name}" for suite, name in re.findall(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.M)}
-
-
-def promises(files: Files) -> Iterator[str]:
-    """In the last column of docs/promises.md: files, each followed by tests of it; or "–" and why there are none."""
-    for number, row in table_rows(files.get(PROMISES, "")):
-        cell = row.get("Tested by", "")
-        named = re.findall(r"`([^`]+)`", cell)
-        if cell.startswith("–"):
-            if len(cell) < len("– why"):
-                yield f"{PROMISES}:{number}: a promise without a test says why"
-            continue
-        path, known = "", set[str]()
-        if not named or "/" not in named[0]:
-            yield f"{PROMISES}:{number}: the last cell begins with the file of a test, or with – and why there is none"
-            continue
-        for name in named:
-            if "/" in name:
-                path, known = name, tests_of(name, files.get(name, ""))
-                if name not in files:
-                    yield f"{PROMISES}:{number}: {name} does not exist"
-            elif name not in known and path in files:
-                yield f"{PROMISES}:{number}: {path} has no test {name}"
-
-
-CHECKS = (defaults, variables, exit_codes, signatures, promises)
+CHECKS = (defaults, variables, exit_codes, signatures)
 
 
 def documented_values(files: Files) -> Iterator[str]:

@@ -207,6 +207,7 @@ def test_a_fork_has_no_account_of_its_own(script: Script) -> None:
     assert done.stdout.strip() == "0", done.stderr
 
 
+# Promise P5: Texts have an account of their own, which survives a kill.
 def test_texts_have_an_account_of_their_own(run: tracker.Run) -> None:
     run.log({"note": "one", "loss": 0.5}, step=0)
     run.log({"note": "x" * 100_000}, step=1)  # larger than a ring takes

@@ -86,6 +86,8 @@ def no_relay_is_left(store: Path) -> Iterator[None]:
     assert not relays()
 
 
+# Promise P4: `console="fd"` changes no byte of the output, is undone at the end, survives a kill with all output, and
+# blocks nobody.
 def test_native_code_and_children_are_recorded_and_the_output_is_unchanged(script: Script) -> None:
     plain = script(PRINTS)
     recorded = script(f"{BEGIN}{PRINTS}\nrun.finish()")

@@ -48,6 +48,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 # Bug: the library was loaded here at once: exit code 134, or 139.
+# Promise P4: A GPU driver's library that crashes does not end the training and is reported once; no child is left.
 @pytest.mark.parametrize(
     ("mode", "call"),
     [

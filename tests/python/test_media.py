@@ -21,6 +21,7 @@ from tracker import _media_queue
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+# Promise P6: Images and other media of a run come back as they were logged, of a list in its order.
 def test_an_image_comes_back_pixel_by_pixel(run: tracker.Run) -> None:
     array = pixels()
     run.log({"samples": tracker.Image(array, caption="a caption"), "loss": 0.5}, step=3)

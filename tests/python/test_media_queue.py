@@ -34,6 +34,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+# Promise P1: Stored media survive a kill; those in memory alone are counted.
 def test_what_is_stored_survives_a_kill(script: Script) -> None:
     done = script(KILLED % "run.flush(60)")
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -123,6 +124,8 @@ def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch:
     assert account["by_reason"] == {"finish": 3}
 
 
+# Promise P4: Waiting media are bounded: memory, then raw storage, then a short wait, then a counted drop; metrics go
+# on.
 def test_a_full_queue_stores_raw_then_waits_then_drops_and_metrics_go_on(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def test_reading_encodes_nothing_and_changes_nothing(script: Script) -> None:
     assert files_of(folder_of_run()) == before
 
 
+# Promise P5: Media that find memory full are stored raw; only those that cannot be stored are dropped and counted.
 @pytest.mark.parametrize("end", ["run.finish(timeout=0)", "run.finish(timeout=0.2)", "", "sys.exit()"])
 def test_what_a_run_has_no_time_to_encode_is_stored_raw_at_its_end(script: Script, end: str) -> None:
     said = ended(script, STUCK + LOG_12 + end + "\n")
@@ -270,6 +271,7 @@ def test_where_no_thread_can_be_started_at_the_end_what_was_in_memory_is_dropped
     assert tracker.open_run(run.uid).media_account == account(0, 3)
 
 
+# Promise P12: Media stored raw hold no secret of a caption, a label or a text.
 def test_documents_that_are_stored_at_the_end_are_without_their_secrets(run: tracker.Run, go: threading.Event) -> None:
     pages = [SECRET + " " + "x" * size for size in (70_000, 2 << 20)]
     for step, page in enumerate(pages):

@@ -143,6 +143,8 @@ def logged_everywhere(planted: Planted) -> tracker.Run:
     return run
 
 
+# Promise P12: A secret of any known form is in no file of the store wherever a run takes a text; names of things and
+# the user's own files are kept.
 def test_of_texts_that_a_run_takes_no_secret_is_in_the_store(store: Path) -> None:
     planted = Planted()
     run = logged_everywhere(planted)

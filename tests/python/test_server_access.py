@@ -101,6 +101,7 @@ def test_a_token_of_one_project_sees_no_other(server: Server, tmp_path: Path) ->
     assert code(frames) == (404, "not_found")
 
 
+# Promise P12: A request that names another host, comes from another site or guesses tokens is refused.
 def test_a_request_that_names_another_host_is_refused(server: Server) -> None:
     for host in ("evil.example", f"evil.example:{server.port}", "", "127.0.0.1.evil.example"):
         assert server.request("GET", "projects", headers={"Host": host}).status in (400, 403)

@@ -28,7 +28,7 @@ def test_the_table_is_that_of_the_samples() -> None:
 def test_a_row_that_misses_its_target_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = {"date": "2026-01-02T03:04:05+00:00", "cores": 2, "cpu": "x", "load_average": 0.5}
     machine |= {"kernel": "6", "python": "3.11", "commit": "abc"}
-    rows = [
+    rows: list[figures.Json] = [
         {"name": "a call", "unit": "ns", "samples": [9.0, 10.0, 30.0], "target": 10},
         {"name": "a slow call", "unit": "ns", "samples": [11.0], "target": 10},
         {"name": "reading", "unit": "M pts/s", "samples": [99.0], "target": 100},

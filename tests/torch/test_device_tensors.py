@@ -120,6 +120,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+# Promise P4: A tensor on a GPU is logged without waiting for it, in the order of the calls; values that do not arrive
+# are counted.
 def test_a_value_is_logged_with_its_step_and_type_when_it_has_arrived(store: Path, driver: Driver) -> None:
     with tracker.init(project="t", quiet=True, strict=True) as run:
         run.log({"loss": on_device(0.5), "half": on_device(2.0, dtype=torch.bfloat16), "lr": 0.1}, step=7)

@@ -206,6 +206,7 @@ TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
 }
 
 // gc took a folder that it could not list for one without versions, and removed all their blobs without a word.
+// Promise P3: Where `gc` cannot list or read an artifact, it removes no blob and says so.
 TEST_F(BlobCollectTest, WhereAFolderCannotBeListedNoBlobGoes) {
   store("a");
   age_all(25h);

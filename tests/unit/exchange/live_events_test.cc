@@ -68,6 +68,7 @@ class LiveEventsTest : public testing::Test {
   std::string path_;
 };
 
+// Promise P10: A live TensorBoard file holds each stored row once, wherever its writer was killed.
 TEST_F(LiveEventsTest, AFileThatWasCutAnywhereIsGoneOnWithAndHoldsEachRowOnce) {
   auto writer = builder_.writer(run_);
   writer.set(EventType::kConfig, "lr", 0.1).log("loss", 0, 1.0).commit();

@@ -34,6 +34,8 @@ class LostFilesTest : public ServiceTest {
   uint64_t kept_aside() const { return IngestDb::open(*Store::open(store_path()))->quarantined().value_or(0); }
 };
 
+// Promise P3: When files of a received run vanish under the server, nothing is acknowledged on top of them, and the
+// client sends them again.
 TEST_F(LostFilesTest, AFolderThatWasRemovedIsMadeAgainByItsClientUnderItsOwnLabel) {
   EXPECT_EQ(acked(post(batch(1, 3))), 3);
   EXPECT_EQ(points(), whole(3));

@@ -70,6 +70,7 @@ class SlowVisitor : public LogVisitor {
 };
 
 // Reaches the limit kTransactionNsMax.
+// Promise P11: No reader of ours holds a transaction over 250 ms.
 TEST(LogScanTest, ASlowReaderOfALongLogHoldsNoTransactionOverAQuarterOfASecond) {
   TempFolder folder;
   const WriterIdentity identity = test_identity();

@@ -223,6 +223,7 @@ TEST_F(WriterReaderTest, AnotherProgramsDatabaseIsCorruptAndNotChanged) {
   EXPECT_EQ(*read_file(path(), 1 << 20), *before);
 }
 
+// Promise P3: A file of a newer version is named and never written.
 TEST_F(WriterReaderTest, ANewerVersionIsNamedAndNeverWritten) {
   ASSERT_TRUE(writer_with(2)->finish().ok());
   {
@@ -253,6 +254,7 @@ int on_read_only_mount(const std::string& path, Body&& body) {
   return WIFEXITED(status) ? (WEXITSTATUS(status) == 77 ? -1 : WEXITSTATUS(status)) : 100;
 }
 
+// Promise P11: A finished run is read from read-only media.
 TEST_F(WriterReaderTest, AFinishedRunOnReadOnlyMediaIsRead) {
   ASSERT_TRUE(writer_with(10)->finish().ok());
   const int result = on_read_only_mount(folder_.path(), [this] { return stored_frames(path()) == one_to(10) ? 0 : 1; });
