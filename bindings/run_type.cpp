@@ -284,8 +284,8 @@ PyMethodDef g_run_methods[] = {
      "is none; both are counted (status().steps_changed) and said once, with strict=True raised.\n"
      "Raises TypeError when data is no mapping or step no number.\n"
      "Threads: any. Cost: about a call of an empty function; waits only while the ring is full, and with\n"
-     "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1 s;\n"
-     "what the call could not log is then dropped and counted."},
+     "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1\n"
+     "s; what the call could not log is then dropped and counted."},
     {"metric", make_metric, METH_O,
      "metric($self, name, /)\n--\n\n"
      "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share "
