@@ -19,7 +19,8 @@ constexpr int64_t kLogRoundNs = 100'000'000;  // what is begun is read to its en
 // Limit: ns that a reader of ours holds a transaction (P11).
 constexpr int64_t kTransactionNsMax = 250'000'000;
 static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
-// Limit: findings of damage in one file. Beyond it: the rest of the file is skipped too, unnamed.
+// Limit: findings of damage in one file, and missing rows of a gap. Beyond it: the rest of the file is skipped too,
+// unnamed.
 constexpr size_t kDamageLinesMax = 1000;
 
 class LogScan {
