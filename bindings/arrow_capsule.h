@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "query/arrow.h"
+#include "query/table/arrow.h"
 
 namespace tracker::python {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "arrow_capsule.h"
-#include "query/smooth.h"
+#include "query/chart/smooth.h"
 #include "released_gil.h"
 #include "value_convert.h"
 

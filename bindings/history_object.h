@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "query/align.h"
-#include "query/arrow.h"
-#include "query/packed.h"
-#include "query/smooth.h"
+#include "query/chart/smooth.h"
+#include "query/rows/packed.h"
+#include "query/table/align.h"
+#include "query/table/arrow.h"
 
 namespace tracker::python {
 

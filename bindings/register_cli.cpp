@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
-#include "cli/python_side.h"
+#include "cli/args/cli.h"
+#include "cli/commands/python_side.h"
 #include "register.h"
 #include "released_gil.h"
 #include "value_convert.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/import_artifact.h"
+#include "cli/commands/import_artifact.h"
 #include "exchange/run_import.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "register.h"
 #include "released_gil.h"
 #include "run/services/media_folder.h"

@@ -8,8 +8,8 @@
 
 #include "device_values.h"
 #include "media_hook.h"
-#include "model/redact.h"
-#include "query/media.h"
+#include "model/redact/redact.h"
+#include "query/view/media.h"
 #include "register.h"
 #include "released_gil.h"
 #include "run/run.h"

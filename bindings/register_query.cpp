@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "history_object.h"
-#include "query/chart_query.h"
-#include "query/selection.h"
-#include "query/tail.h"
+#include "query/chart/chart_query.h"
+#include "query/rows/selection.h"
+#include "query/tail/tail.h"
 #include "register.h"
 #include "value_convert.h"
 #include "view_object.h"

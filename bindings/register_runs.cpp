@@ -5,7 +5,7 @@
 #include <string>
 
 #include "artifact/lineage.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
 #include "register.h"
 #include "released_gil.h"
 #include "value_convert.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "journal/hot_path.h"
+#include "journal/ring/hot_path.h"
 #include "key_table.h"
 #include "ref.h"
 #include "run/run.h"

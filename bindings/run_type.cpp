@@ -7,7 +7,7 @@
 #include "arguments.h"
 #include "errors.h"
 #include "handle.h"
-#include "journal/open_record.h"
+#include "journal/ring/open_record.h"
 #include "number_from.h"
 #include "released_gil.h"
 #include "signals.h"

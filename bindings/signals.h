@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <unistd.h>
 
-#include "journal/wait_scope.h"
+#include "journal/live/wait_scope.h"
 #include "released_gil.h"
 
 namespace tracker::python {

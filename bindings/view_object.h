@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "released_gil.h"
 
 namespace tracker::python {

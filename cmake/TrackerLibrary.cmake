@@ -34,7 +34,7 @@ if(NOT TRACKER_SANITIZE)  # the sanitizers' own symbols are found only when the 
 endif()
 
 if(TRACKER_BUILD_CLI)
-  add_executable(tracker_program cli/main.cc)
+  add_executable(tracker_program cli/args/main.cc)
   target_link_libraries(tracker_program PRIVATE tracker_options tracker_cli)
   set_target_properties(tracker_program PROPERTIES
     OUTPUT_NAME tracker RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")

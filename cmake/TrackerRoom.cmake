@@ -3,7 +3,8 @@
 #
 # The include root of room `x` is <build>/rooms/x, which holds one link, x -> src/x. So `#include "x/y.h"`
 # compiles only in targets that link x, and an include that goes up the layers does not build. Of room `x/y` the target
-# is tracker_x_y, the include root <build>/rooms/x_y with the link x/y, and the include "x/y/z.h".
+# is tracker_x_y, the include root <build>/rooms/x_y with the link x/y, and the include "x/y/z.h". The root of a room
+# that has rooms of its own holds links of its headers alone, so that theirs are not seen through it.
 #
 # tracker_room(path SOURCES ... [ALONE ...] [LISTINGS ...] [DEPENDS ...] [PRIVATE_DEPENDS ...] [LIBRARIES ...]
 #   [INCLUDES ...] [DEFINITIONS ...]); the last three are private.
@@ -28,7 +29,18 @@ function(tracker_room path)
   set(root "${PROJECT_BINARY_DIR}/rooms/${name}")
   cmake_path(GET path PARENT_PATH above)
   file(MAKE_DIRECTORY "${root}/${above}")
-  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${path}" SYMBOLIC)
+  file(GLOB inner "${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt")
+  file(REMOVE_RECURSE "${root}/${path}")
+  if(inner)
+    file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+    file(MAKE_DIRECTORY "${root}/${path}")
+    foreach(header IN LISTS headers)
+      cmake_path(GET header FILENAME header_name)
+      file(CREATE_LINK "${header}" "${root}/${path}/${header_name}" SYMBOLIC)
+    endforeach()
+  else()
+    file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${path}" SYMBOLIC)
+  endif()
   if(TRACKER_JOIN STREQUAL "ON")
     add_library(tracker_${name} INTERFACE)
     target_include_directories(tracker_${name} INTERFACE "$<BUILD_INTERFACE:${root}>")

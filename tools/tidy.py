@@ -56,8 +56,15 @@ LAYERS: dict[str, frozenset[str]] = {
     "server": frozenset({*ENGINE, "transport", *BESIDE}),
     "cli": frozenset({*ENGINE, "transport", *BESIDE, "pipeline", "run", "capi", "server"}),
 }
-# The rooms of src/storage from the bottom up: each may include those before it.
-STORAGE = ("sqlite", "log", "database", "frames", "writer", "store", "recovery", "catalog", "upkeep", "verify")
+# The rooms within a room, from the bottom up: each may include those before it. "" is the folder itself.
+INNER: dict[str, tuple[str, ...]] = {
+    "model": ("", "redact", "filter"),
+    "journal": ("ring", "live", "dead"),
+    "storage": ("sqlite", "log", "database", "frames", "writer", "store", "recovery", "catalog", "upkeep", "verify"),
+    "query": ("rows", "view", "table", "chart", "tail", "runs"),
+    "monitor": ("host", "source", "console"),
+    "cli": ("output", "commands", "args"),
+}
 
 
 @dataclass
@@ -204,10 +211,11 @@ def layers(repo: Repository) -> Iterator[str]:
                 yield f"{path}:{number}: a public header includes only its siblings and the standard library"
             elif parts[0] == "src" and room not in (parts[1], "tracker") and room not in LAYERS.get(parts[1], ()):
                 yield f"{path}:{number}: {parts[1]} lies below {room}, or beside it"
-            elif parts[:2] == ("src", "storage") and room == "storage":
-                inner = target.split("/")[1]
-                if inner not in STORAGE[: STORAGE.index(parts[2]) + 1]:
-                    yield f"{path}:{number}: storage/{parts[2]} lies below storage/{inner}"
+            elif parts[0] == "src" and parts[1] == room and room in INNER:
+                inner = INNER[room]
+                here, there = ("/".join(p.split("/")[1:-1]) for p in (path.removeprefix("src/"), target))
+                if here not in inner or there not in inner[: inner.index(here) + 1]:
+                    yield f"{path}:{number}: {room}/{here} lies below {room}/{there}"
 
 
 REPO_FOLDERS = [

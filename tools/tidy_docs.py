@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the documents say of defaults, against the code: part of tools/tidy.py.
 
-Defaults: init's are written once in the code (`fill` in src/run/launch.cc) and repeated in docs/environment.md, the
+Defaults: init's are written once in the code (`fill` in src/run/init_plan.cc) and repeated in docs/environment.md, the
 public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
 """
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 
 ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
-LAUNCH = "src/run/launch.cc"
-EXIT_CODES = "src/cli/command.h"
+LAUNCH = "src/run/init_plan.cc"
+EXIT_CODES = "src/cli/commands/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"
 

@@ -20,7 +20,7 @@
 
 #include "base/fs.h"
 #include "harness.h"
-#include "query/chart_query.h"
+#include "query/chart/chart_query.h"
 #include "storage/database/writer_db.h"
 #include "storage/store/store.h"
 #include "values.h"

@@ -11,7 +11,7 @@
 #include "exchange/event_file.h"
 #include "exchange/import_source.h"
 #include "harness.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness.h"
-#include "query/chart.h"
-#include "query/smooth.h"
+#include "query/chart/chart.h"
+#include "query/chart/smooth.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 
 #include "frames.h"
 #include "harness.h"
-#include "query/run_view.h"
-#include "query/selection.h"
+#include "query/rows/selection.h"
+#include "query/view/run_view.h"
 #include "storage/database/writer_db.h"
 #include "storage/store/store.h"
 #include "values.h"

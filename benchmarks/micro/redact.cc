@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The trial of a GPU driver's library: a program of its own that makes the calls which the core will make, so that a
-library that crashes takes this process along and no training (src/monitor/gpu_trial.h starts it, with -I -S).
+library that crashes takes this process along and no training (src/monitor/host/gpu_trial.h starts it, with -I -S).
 
 Argument: the library. Standard output gets the name of each call before it is made, and "end". Imports nothing but
 what is built into the interpreter or lies beside it.

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 
 namespace tracker::internal {
 namespace {

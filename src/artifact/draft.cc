@@ -9,7 +9,7 @@
 #include "artifact/source_files.h"
 #include "base/fs.h"
 #include "model/key.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 
 namespace tracker::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include "artifact/registry.h"
 #include "base/fs.h"
 #include "model/project_here.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "model/key.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "storage/log/log_visitor.h"
 #include "storage/store/close_names.h"
 

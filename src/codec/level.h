@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A level: the rows of one series in one segment as exact cells on a fixed grid of x, which is their steps or their
 // times. A cell holds all rows whose x >> shift is the same. As the grid of a chart is of the same kind
-// (query/chart.h), cells of a level are never divided by a cell of a chart that is at least as wide: a chart is put
-// together from them without a look at a row. Rows stand by step; in a level over times these do not fall along the
+// (query/chart/chart.h), cells of a level are never divided by a cell of a chart that is at least as wide: a chart is
+// put together from them without a look at a row. Rows stand by step; in a level over times these do not fall along the
 // steps. Format: docs/formats/level.md. Threads: pure functions.
 #pragma once
 

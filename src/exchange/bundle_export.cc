@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "exchange/bundle.h"
 #include "exchange/output_file.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "storage/database/writer_parts.h"
 #include "storage/store/run_folder.h"
 

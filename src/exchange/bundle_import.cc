@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "exchange/bundle.h"
 #include "model/visible.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "model/filter_lexer.h"
+#include "model/filter/filter_lexer.h"
 
 namespace tracker::internal {
 namespace {

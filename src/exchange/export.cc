@@ -9,8 +9,8 @@
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
-#include "query/merge.h"
-#include "query/visit.h"
+#include "query/view/merge.h"
+#include "query/view/visit.h"
 #include "storage/store/close_names.h"
 
 namespace tracker::internal {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "query/run_view.h"
-#include "query/visit.h"
+#include "query/view/run_view.h"
+#include "query/view/visit.h"
 
 namespace tracker::internal {
 

@@ -13,7 +13,7 @@
 #include "exchange/tensorboard_events.h"
 #include "exchange/wire.h"
 #include "model/key.h"
-#include "query/tail_events.h"
+#include "query/tail/tail_events.h"
 
 namespace tracker::internal {
 namespace {

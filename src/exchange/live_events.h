@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/lasting_fd.h"
-#include "query/tail.h"
+#include "query/tail/tail.h"
 
 namespace tracker::internal {
 

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "exchange/import_store.h"
-#include "journal/frame_builder.h"
-#include "journal/series_table.h"
+#include "journal/ring/frame_builder.h"
+#include "journal/ring/series_table.h"
 #include "model/alert.h"
 #include "model/value.h"
-#include "query/attempts.h"
+#include "query/view/attempts.h"
 #include "storage/frames/database_build.h"
 
 namespace tracker::internal {

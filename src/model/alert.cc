@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "model/redact.h"
-
 namespace tracker::internal {
 
 const char* alert_level_name(AlertLevel level) {
@@ -33,16 +31,6 @@ std::string alert_part(std::string_view text, size_t bytes, uint64_t* cut) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   *cut += text.size() - end;
   return std::string(text.substr(0, end));
-}
-
-Value alert_payload(AlertLevel level, std::string_view title, std::string_view text, uint64_t* redacted) {
-  uint64_t cut = 0;
-  Value out = Value::Map{{"level", alert_level_name(level)}};
-  const size_t looked_at = alert_part(title, kAlertTextBytesMax, &cut).size();
-  out.set("title", alert_part(redact_text(title, redacted, looked_at), kAlertTitleBytesMax, &cut));
-  if (!text.empty()) out.set("text", alert_part(redact_text(text, redacted), kAlertTextBytesMax, &cut));
-  if (cut > 0) out.set("cut", static_cast<int64_t>(cut));
-  return out;
 }
 
 bool AlertRoom::take(int64_t now_ns) {

@@ -9,8 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "model/value.h"
-
 namespace tracker::internal {
 
 // Limit: bytes of the title of an alert. Beyond it: cut; the alert says how much.
@@ -33,9 +31,6 @@ std::optional<AlertLevel> alert_level(std::string_view name);
 
 // At most `bytes` of it, whole characters of UTF-8; what is cut is added to `cut`.
 std::string alert_part(std::string_view text, size_t bytes, uint64_t* cut);
-
-// What its event says, redacted and cut: {level, title, text, cut}. `redacted` counts the secrets.
-Value alert_payload(AlertLevel level, std::string_view title, std::string_view text, uint64_t* redacted);
 
 // Which alerts find room: kAlertsMax in all and kAlertsAMinute in a minute, which begins with the first one in it. The
 // caller holds a lock.

@@ -150,7 +150,7 @@ std::string to_json(const Value& value, int indent) {
 
 Result<Value> from_json(std::string_view text) {
   ValueBuilder builder;
-  // The parser takes a zero byte for the end and would not look at what stands behind it.
+  // The parser treats a zero byte as the end and would ignore the rest.
   const size_t zero = text.find('\0');
   const bool parsed = Json::sax_parse(text, &builder);
   if (parsed && zero == std::string_view::npos) return builder.take();

@@ -31,7 +31,7 @@ Status check_key(std::string_view key);
 Status check_label(std::string_view what, std::string_view label);
 
 // A folder name made from a label: [A-Za-z0-9._-] kept, every other byte as %XX, "." and ".." escaped, cut at
-// kFolderNameBytesMax with a hash of the whole behind. Different labels give different names.
+// kFolderNameBytesMax and a hash of the whole label after it. Different labels give different names.
 std::string folder_name(std::string_view label);
 
 }  // namespace tracker::internal

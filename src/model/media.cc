@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "model/redact.h"
-
 namespace tracker::internal {
 namespace {
 
@@ -35,25 +33,6 @@ std::string media_file_name(std::string_view digest, std::string_view extension)
     return "";
   if (!is_media_extension(extension)) return "";
   return fmt::format("{}/{}/{}.{}", kMediaFolder, digest.substr(0, 2), digest, extension);
-}
-
-void redact_medium(std::string_view key, Value* value, uint64_t* count) {
-  const Value* text = value->find("text");
-  const Value* extension = value->find("ext");
-  const bool has_text = text != nullptr && text->as_text() != nullptr;
-  const bool is_markup = extension != nullptr && *extension == "html";
-  if (!has_text || extension == nullptr || !(*extension == "json" || (is_markup && !is_secret_key(key)))) {
-    if (has_text && is_secret_key(key) && *text->as_text() != kRedacted) {
-      value->set("text", std::string(kRedacted));
-      ++*count;
-    }
-    redact("", value, count);
-    return;
-  }
-  std::string document = redact_document(*text->as_text(), *extension->as_text(), count);
-  value->set("text", Value());
-  redact("", value, count);
-  value->set("text", std::move(document));
 }
 
 std::string medium_payload(std::string_view key, uint64_t call, int64_t time_us, Value value) {

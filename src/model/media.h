@@ -28,9 +28,6 @@ bool is_media_extension(std::string_view extension);
 Status check_media_kind(std::string_view kind);
 // "media/<2>/<digest>.<extension>", relative to the run's folder; empty for what is no digest or no known extension.
 std::string media_file_name(std::string_view digest, std::string_view extension);
-// What is said of a medium without its secrets (model/redact.h). The text of a small JSON document stays JSON; any
-// other one goes whole under a `key` that names a secret, as a text does.
-void redact_medium(std::string_view key, Value* value, uint64_t* count);
 // Of an event (docs/formats/records.md).
 std::string medium_payload(std::string_view key, uint64_t call, int64_t time_us, Value value);
 

@@ -173,9 +173,9 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
 
 namespace {
 
-// What stands behind the space before field `number` of /proc/<pid>/stat, from 3 on.
+// The text from field `number` of /proc/<pid>/stat on; fields count from 3.
 std::string_view stat_field(std::string_view stat, int number) {
-  // The name in field 2 may hold spaces; fields count from behind its closing parenthesis.
+  // The name in field 2 may hold spaces; fields count from its closing parenthesis.
   size_t at = stat.rfind(')');
   for (int field = 2; field < number && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
   return at == std::string_view::npos ? std::string_view() : stat.substr(at + 1, 24);

@@ -106,7 +106,7 @@ struct WriterIdentity {
   int64_t image = 0;    // another after each execve of the same pid, which `pid_start` outlives; 0: not known
   int64_t attempt = 1;  // 1 for the first writer of a run, +1 for each resume or elastic restart
   // The attempt whose curve this one goes on from: 0 for the first. With a step (resume_from="run@step") rows of
-  // earlier attempts behind it are shadowed; without one nothing is hidden.
+  // earlier attempts after it are shadowed; without one nothing is hidden.
   int64_t continues = 0;
   std::optional<int64_t> resume_step;
   int64_t rank = 0;

@@ -16,7 +16,7 @@ std::string visible(std::string_view text);
 // The same for a JSON document, by escapes that read back as what they stand for. Its line ends stay.
 std::string visible_json(std::string_view document);
 
-// The character at `at`, which moves behind it; a byte that begins no well-formed character counts as one U+FFFD.
+// The character at `at`, which moves to the next one; a byte that begins no well-formed character counts as one U+FFFD.
 // `at` lies below text.size().
 char32_t next_character(std::string_view text, size_t* at);
 

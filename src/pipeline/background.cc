@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "base/throw_memory.h"
-#include "journal/dead_journal.h"
-#include "journal/place.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/place.h"
 #include "pipeline/say.h"
 #include "storage/recovery/recovery.h"
 

@@ -11,8 +11,8 @@
 #include <new>
 
 #include "base/fs.h"
-#include "journal/place.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/place.h"
+#include "journal/ring/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "journal/block_pool.h"
-#include "journal/journal.h"
+#include "journal/live/journal.h"
+#include "journal/ring/block_pool.h"
 #include "pipeline/disk_limit.h"
 #include "pipeline/run_cost.h"
 #include "pipeline/say.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "journal/frame_builder.h"
+#include "journal/ring/frame_builder.h"
 #include "pipeline/sigterm.h"
 #include "pipeline/writer.h"
 

@@ -4,9 +4,9 @@
 // After a failed fsync those that wait keep their numbers and come first.
 //
 // One change means more: frames in the part that this process has not written. Another process has considered this one
-// dead and has recovered its journal (src/journal/owner_lock.h says how that is prevented). What is stored is known
-// exactly, by the ring positions that are committed with the frames: queued frames that came from rings are discarded,
-// and the rings are read again from those positions.
+// dead and has recovered its journal (src/journal/ring/owner_lock.h says how that is prevented). What is stored is
+// known exactly, by the ring positions that are committed with the frames: queued frames that came from rings are
+// discarded, and the rings are read again from those positions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/frame_builder.h"
+#include "journal/ring/frame_builder.h"
 #include "model/key.h"
 #include "pipeline/writer.h"
-#include "query/event_visitor.h"
+#include "query/rows/event_visitor.h"
 #include "storage/database/writer_parts.h"
 #include "storage/log/ring_positions.h"
 #include "storage/writer/writer_reader.h"

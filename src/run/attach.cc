@@ -5,7 +5,7 @@
 // either (a handle, a Python object) goes on with it. All else of the parent's is left as it is, for its locks may be
 // held by threads that do not exist here.
 #include "base/write_signals.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
 
@@ -13,7 +13,7 @@ namespace tracker::internal {
 namespace {
 
 // A further writer of the same run, attempt and rank.
-InitOptions options_to_attach(const Launch& parent) {
+InitOptions options_to_attach(const InitPlan& parent) {
   InitOptions out;
   out.project = parent.run.project;
   out.id = parent.run.id;
@@ -42,22 +42,22 @@ Status Run::attach() {
   if (!impl_->forked())
     return Status(Code::kInvalid, "attach() is for a forked child; this process records the run already");
   if (!impl_->writer || impl_->observed())
-    return Status(Code::kInvalid, "attach(): the parent process does not record this run", impl_->launch.why_not);
+    return Status(Code::kInvalid, "attach(): the parent process does not record this run", impl_->plan.why_not);
   if (waits_for_run())
     return Status(Code::kInvalid, "attach(): the parent process still waits for the run of rank 0",
                   "a child that is forked later attaches; the same TRACKER_RUN_ID on all ranks needs no wait");
   const NoWriteSignals guard;
-  InitOptions options = options_to_attach(impl_->launch);
+  InitOptions options = options_to_attach(impl_->plan);
   if (const AwaitedRun::Found* found = impl_->awaited()) {
     options.id = found->joined.run.id;
     options.attach_attempt = found->joined.attempt;
   }
-  auto launch = decide_launch(options);
-  if (!launch.ok()) return launch.status();
-  auto own = std::make_unique<Impl>(std::move(*launch));
-  if (!impl_->launch.options.name.empty()) own->name = impl_->launch.options.name;
+  auto decided = plan_init(options);
+  if (!decided.ok()) return decided.status();
+  auto own = std::make_unique<Impl>(std::move(*decided));
+  if (!impl_->plan.options.name.empty()) own->name = impl_->plan.options.name;
   std::swap(own, impl_);
-  revive_hot_run(hot_, impl_->launch.step_base);
+  revive_hot_run(hot_, impl_->plan.step_base);
   if (Status status = start(); !status.ok()) {  // without a journal; it is inert as before
     hot_->alive = 0;
     std::swap(own, impl_);

@@ -13,7 +13,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/liveness.h"
+#include "journal/ring/liveness.h"
+#include "model/key.h"
 #include "run/services/stop.h"
 #include "run/shared_run.h"
 #include "storage/recovery/live_writers.h"

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "pipeline/say.h"
 #include "run/run.h"
 

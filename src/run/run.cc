@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/write_signals.h"
-#include "journal/wipe_memory.h"
-#include "query/attempts.h"
+#include "journal/ring/wipe_memory.h"
+#include "query/view/attempts.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
 #include "storage/writer/store_files.h"
@@ -50,11 +50,11 @@ Run::~Run() {
 
 Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   const NoWriteSignals guard;
-  auto launch = decide_launch(options);
-  if (!launch.ok()) return launch.status();
-  std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*launch))));
+  auto decided = plan_init(options);
+  if (!decided.ok()) return decided.status();
+  std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*decided))));
   if (run->hot_ == nullptr) return Status(Code::kLimit, "out of memory");
-  const Launch& plan = run->impl_->launch;
+  const InitPlan& plan = run->impl_->plan;
   static std::atomic<uint64_t> gated{0}, warned{0};
   if (!plan.rank.warning.empty() && plan.mode != "disabled") say_of_ranks(plan.rank.warning, warned);
   if (!plan.gated_line.empty() && !plan.options.quiet) say_of_ranks(plan.gated_line, gated);
@@ -67,7 +67,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
 
 // As far as it is known before a journal is made.
 WriterIdentity Run::new_writer() const {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   WriterIdentity identity = this_process();
   identity.writer = Id128::random();
   identity.run = plan.run;
@@ -96,7 +96,7 @@ WriterIdentity Run::new_writer() const {
 
 // Opens the journal and starts the threads, then writes what is known of the run into the journal.
 Status Run::start() {
-  Launch& plan = impl_->launch;
+  InitPlan& plan = impl_->plan;
   WriterIdentity identity = new_writer();
   JournalOptions journal_options;
   journal_options.kind = plan.options.journal;
@@ -165,30 +165,29 @@ Status Run::start() {
 
 const std::string& Run::id() const {
   const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
-  return folder != nullptr ? folder->identity.id : impl_->launch.run.id;
+  return folder != nullptr ? folder->identity.id : impl_->plan.run.id;
 }
 const std::string& Run::uid() const {
   const AwaitedRun::Found* found = impl_->awaited();
   return found != nullptr ? found->uid : impl_->uid_text;
 }
-const std::string& Run::project() const { return impl_->launch.run.project; }
-const std::string& Run::store_path() const { return impl_->launch.store_path; }
-uint64_t Run::max_disk() const { return impl_->launch.max_disk; }
-const std::string& Run::mode() const { return impl_->launch.mode; }
-int Run::rank() const { return impl_->launch.rank.rank; }
-int Run::world_size() const { return impl_->launch.rank.world_size; }
+const std::string& Run::project() const { return impl_->plan.run.project; }
+const std::string& Run::store_path() const { return impl_->plan.store_path; }
+uint64_t Run::max_disk() const { return impl_->plan.max_disk; }
+const std::string& Run::mode() const { return impl_->plan.mode; }
+int Run::rank() const { return impl_->plan.rank.rank; }
+int Run::world_size() const { return impl_->plan.rank.world_size; }
 int64_t Run::attempt() const {
   const AwaitedRun::Found* found = impl_->awaited();
-  return found != nullptr ? found->joined.attempt : impl_->launch.attempt;
+  return found != nullptr ? found->joined.attempt : impl_->plan.attempt;
 }
-std::string Run::group_key() const { return impl_->launch.group_key; }
-std::string Run::group_text() const { return AwaitedRun::text_of({impl_->launch.run, impl_->launch.attempt}); }
+std::string Run::group_key() const { return impl_->plan.group_key; }
+std::string Run::group_text() const { return AwaitedRun::text_of({impl_->plan.run, impl_->plan.attempt}); }
 Status Run::tell_run(std::string_view text) {
-  return impl_->launch.awaits ? impl_->launch.awaits->tell(text)
-                              : Status(Code::kInvalid, "this process waits for no run");
+  return impl_->plan.awaits ? impl_->plan.awaits->tell(text) : Status(Code::kInvalid, "this process waits for no run");
 }
-bool Run::waits_for_run() const { return impl_->launch.awaits && impl_->launch.awaits->found() == nullptr; }
-bool Run::strict() const { return impl_->launch.options.strict; }
+bool Run::waits_for_run() const { return impl_->plan.awaits && impl_->plan.awaits->found() == nullptr; }
+bool Run::strict() const { return impl_->plan.options.strict; }
 void Run::set_pause_for_testing(void (*drain)(), void (*store)()) {
   if (impl_->writer) impl_->writer->set_pause_for_testing(drain, store);
 }
@@ -196,19 +195,19 @@ void Run::set_pause_for_testing(void (*drain)(), void (*store)()) {
 bool Run::recording() const { return impl_->writer != nullptr && !impl_->observed() && !finished(); }
 
 std::string Run::name() const {
-  if (impl_->forked()) return impl_->launch.run.id;
+  if (impl_->forked()) return impl_->plan.run.id;
   const std::lock_guard<std::mutex> guard(impl_->mutex);
-  return impl_->name == impl_->launch.run.id ? id() : impl_->name;  // without one of its own it is called by its id
+  return impl_->name == impl_->plan.run.id ? id() : impl_->name;  // without one of its own it is called by its id
 }
 
 const std::string& Run::dir() const {
   // A gated rank's folder is made when somebody asks for it: code that writes files there must work on every rank.
-  if ((!impl_->launch.records || waits_for_run()) && !impl_->forked()) {
+  if ((!impl_->plan.records || waits_for_run()) && !impl_->forked()) {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
-    if (!impl_->dir_made) impl_->dir_made = make_dirs(impl_->launch.run_dir).ok();
+    if (!impl_->dir_made) impl_->dir_made = make_dirs(impl_->plan.run_dir).ok();
   }
   const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
-  return folder != nullptr ? folder->path : impl_->launch.run_dir;
+  return folder != nullptr ? folder->path : impl_->plan.run_dir;
 }
 
 }  // namespace tracker::internal

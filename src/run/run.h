@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "journal/hot_path.h"
+#include "journal/ring/hot_path.h"
 #include "model/key.h"
 #include "model/number.h"
 #include "model/records.h"
@@ -63,7 +63,7 @@ struct InitOptions {
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for
-  std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
+  std::vector<std::string> gpu_trial;  // a program that tries the GPU driver's library first (monitor/host/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
   bool process_group = false;  // torch.distributed is initialised, and its store can tell ranks of the run
@@ -150,7 +150,8 @@ class Run : public std::enable_shared_from_this<Run> {
   uint32_t series_id(std::string_view name, ValueType type) noexcept;
   void count_no_memory(bool text) noexcept;  // a point or a text: dropped and counted
   int64_t next_step() const;                 // 1 + the run's largest step, 0 before the first
-  void raise_step(int64_t step);  // something is logged at it that is not recorded yet: the next one is behind it
+  void raise_step(
+      int64_t step);  // something is logged at it that is not recorded yet: the next automatic step is larger
   // Values of a metric that are not recorded because what waits for a device is full, or has not come: counted as lost.
   void drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept;
   int64_t step() const;  // the largest step, INT64_MIN before the first
@@ -160,9 +161,9 @@ class Run : public std::enable_shared_from_this<Run> {
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
   Code log_text(std::string_view key, std::string_view text, int64_t step, bool has_step = true);
-  // What the process has written to one of its streams: folded into lines (monitor/console_lines.h) and recorded. It
-  // never waits; lines that find no room are counted (RunStatus.console_cut_bytes). Does nothing where nothing is
-  // recorded; an observed rank records it.
+  // What the process has written to one of its streams: folded into lines (monitor/console/console_lines.h) and
+  // recorded. It never waits; lines that find no room are counted (RunStatus.console_cut_bytes). Does nothing where
+  // nothing is recorded; an observed rank records it.
   void write_console(ConsoleStream stream, std::string_view bytes);
   bool takes_console() const;
   // Media (model/media.h, run/services/media.cc): counted as they are logged, stored as they come, or dropped and
@@ -177,7 +178,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<MediaFile> store_media_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
                                          std::chrono::milliseconds limit);
   void sync_media(std::string_view digest, std::string_view extension) const;
-  // A text on its way into a file, without its secrets (model/redact.h), which are counted.
+  // A text on its way into a file, without its secrets (model/redact/redact.h), which are counted.
   std::string redact_document(std::string_view text, std::string_view extension);
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.
@@ -237,7 +238,7 @@ class Run : public std::enable_shared_from_this<Run> {
                 std::chrono::milliseconds timeout = kFinishLocalMax,
                 std::chrono::milliseconds artifacts = kFinishArtifactsMax);
   // The process is about to be stopped by its machine: unless it goes on under this attempt its end is kPreempted, and
-  // so is its state when it is killed. kClosed behind the end. Where nothing is recorded it does nothing.
+  // so is its state when it is killed. kClosed after the end. Where nothing is recorded it does nothing.
   Code mark_preempting();
   bool ends_with_process() const;  // not with on_exit="leave"
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.

@@ -16,9 +16,9 @@
 
 #include "base/shell_word.h"
 #include "model/alert.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "pipeline/background.h"
-#include "query/run_record.h"
+#include "query/runs/run_record.h"
 #include "run/run_impl.h"
 #include "storage/catalog/catalog_intake.h"
 
@@ -27,7 +27,7 @@ namespace tracker::internal {
 Code Run::flush_code(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting) {
   if (!impl_->writer || impl_->forked()) return Code::kOk;
   if (!finished()) return impl_->writer->flush(timeout, keep_waiting) ? Code::kOk : Code::kTimeout;
-  // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
+  // The threads may have come to the end after finish() gave up. What was logged after it is not stored.
   const auto start = std::chrono::steady_clock::now();
   const bool ended = impl_->wait_finished(timeout).ok();
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
@@ -87,7 +87,7 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
   }
   if (impl_->writer) {
     finish_alerts();
-    if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
+    if (!impl_->plan.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
     const auto stop_begin = std::chrono::steady_clock::now();
     const std::chrono::milliseconds facts_wait = std::min(kFactsWaitMax, timeout / 2);
     if (impl_->monitor) impl_->missing_facts = impl_->monitor->stop(facts_wait);
@@ -115,8 +115,8 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
     const bool at_exit = artifacts < std::chrono::milliseconds(0);
     finish_upload(at_exit ? begin + timeout : std::chrono::steady_clock::now() + artifacts);
     if (status.ok()) status = left;
-    if (status.ok() && impl_->launch.options.strict && waits_for_run())
-      status = Status(Code::kNotFound, impl_->launch.rank.why + " found no run of rank 0 to record into");
+    if (status.ok() && impl_->plan.options.strict && waits_for_run())
+      status = Status(Code::kNotFound, impl_->plan.rank.why + " found no run of rank 0 to record into");
   }
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
@@ -189,7 +189,7 @@ void Run::leave_row() const {
     bool done = false;
   };
   const auto done = std::make_shared<Done>();
-  const auto work = [done, path = impl_->launch.store_path, run = *folder, writer = impl_->writer->identity().writer] {
+  const auto work = [done, path = impl_->plan.store_path, run = *folder, writer = impl_->writer->identity().writer] {
     if (auto store = Store::open(path); store.ok()) (void)leave_intake(*store, run, writer, read_run_record);
     const std::lock_guard<std::mutex> guard(done->mutex);
     done->done = true;
@@ -201,7 +201,7 @@ void Run::leave_row() const {
 }
 
 void Run::say_end(RunState state, const Status& status) const {
-  if (impl_->launch.options.quiet || waits_for_run()) return;  // what it gave up is said
+  if (impl_->plan.options.quiet || waits_for_run()) return;  // what it gave up is said
   const RunStatus now = this->status();
   const uint64_t wrong = now.points_dropped + now.texts_dropped + now.entries_dropped + now.media.dropped +
                          media_pending(now.media) + now.artifacts_failed;
@@ -263,7 +263,7 @@ bool Run::preempting() const {
   return impl_->preempting;
 }
 
-bool Run::ends_with_process() const { return impl_->launch.options.on_exit != "leave"; }
+bool Run::ends_with_process() const { return impl_->plan.options.on_exit != "leave"; }
 
 bool Run::finished() const {
   if (impl_->forked()) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards what stands behind it.
+// What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards the fields after it.
 #pragma once
 
 #include <condition_variable>
@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "model/alert.h"
 #include "model/value_tree.h"
 #include "pipeline/say.h"
 #include "pipeline/sigterm.h"
 #include "pipeline/writer.h"
 #include "run/awaited_run.h"
-#include "run/launch.h"
+#include "run/init_plan.h"
 #include "run/run.h"
 #include "run/services/artifacts.h"
 #include "run/services/console.h"
@@ -30,18 +30,18 @@
 
 namespace tracker::internal {
 
-StopPlace stop_place(const Launch& launch);
+StopPlace stop_place(const InitPlan& plan);
 
 struct Run::Impl {
-  explicit Impl(Launch decided)
-      : launch(std::move(decided)),
-        uid_text(launch.run.uid.is_zero() ? "" : launch.run.uid.hex()),
-        stop(std::make_shared<StopWatch>(stop_place(launch))),
-        config(launch.config),
-        summary(launch.summary),
-        name(launch.options.name.empty() ? launch.run.id : launch.options.name) {}
+  explicit Impl(InitPlan decided)
+      : plan(std::move(decided)),
+        uid_text(plan.run.uid.is_zero() ? "" : plan.run.uid.hex()),
+        stop(std::make_shared<StopWatch>(stop_place(plan))),
+        config(plan.config),
+        summary(plan.summary),
+        name(plan.options.name.empty() ? plan.run.id : plan.options.name) {}
 
-  Launch launch;
+  InitPlan plan;
   std::shared_ptr<Writer> writer;               // null when nothing is recorded here
   std::unique_ptr<RunConsole> console;          // null with it
   std::shared_ptr<RunArtifacts> artifacts;      // null with it, and on an observed rank
@@ -53,15 +53,15 @@ struct Run::Impl {
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
-  SayOnce warnings{launch.run};
+  SayOnce warnings{plan.run};
   SigtermMark* sigterm = nullptr;   // null: the signal is left alone
   std::shared_ptr<StopWatch> stop;  // never null
 
   // Null until the run that this rank waits for is found, and where it waits for none.
-  const AwaitedRun::Found* awaited() const { return launch.awaits ? launch.awaits->found() : nullptr; }
-  bool observed() const { return launch.observed; }
+  const AwaitedRun::Found* awaited() const { return plan.awaits ? plan.awaits->found() : nullptr; }
+  bool observed() const { return plan.observed; }
   // One line at start and end a run, not a rank: the others speak only when something is wrong.
-  bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
+  bool says_lines() const { return !plan.options.quiet && plan.rank.is_first; }
 
   mutable std::mutex mutex;  // guards what follows
   ValueTree config, summary;

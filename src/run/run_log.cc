@@ -6,11 +6,11 @@
 #include <new>
 #include <utility>
 
-#include "journal/ring_room.h"
+#include "journal/ring/ring_room.h"
 #include "model/metric_definition.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "model/value_tree.h"
-#include "query/program_name.h"
+#include "query/view/program_name.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {
@@ -94,8 +94,8 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     return Code::kLimit;
   }
   std::string bytes = encode_cbor(payload);
-  // Of values that replace each other the last one must come last: behind one that waits there it goes through the
-  // ring, where it survives a kill, and once more behind the other.
+  // Of values that replace each other the last one must come last: after a large one that waits in memory it
+  // goes through the ring, where it survives a kill, and once more after the large one.
   const bool replaces = type == EventType::kConfig || type == EventType::kSummary || type == EventType::kAttribute ||
                         type == EventType::kMetric;
   const bool once_more = replaces && impl_->writer->has_large();
@@ -112,8 +112,8 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     if (code != Code::kUnsupported) return code;
   }
   // Larger: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
-  bool behind = false;
-  const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step, false, &behind);
+  bool disk_waits = false;
+  const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step, false, &disk_waits);
   if (code == Code::kOk && type == EventType::kText) {
     use.get()->count_unfiled_text();
     if (has_step) use.get()->raise_step(step);
@@ -121,8 +121,12 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   if (code == Code::kClosed && type == EventType::kText) count_late(hot_, 0, 1);
   if (code == Code::kLimit) {
     const bool disk = impl_->writer->disk_room() != DiskRoom::kEnough;  // which is said by the thread that looks
-    use.get()->count_loss(lost_as, disk ? LossReason::kMaxDisk : behind ? LossReason::kDisk : LossReason::kTooLarge, 1);
-    if (!disk && behind)
+    use.get()->count_loss(lost_as,
+                          disk         ? LossReason::kMaxDisk
+                          : disk_waits ? LossReason::kDisk
+                                       : LossReason::kTooLarge,
+                          1);
+    if (!disk && disk_waits)
       impl_->warnings.say("store behind",
                           fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
                                       "texts are dropped and counted",

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "query/environment.h"
-#include "query/program_name.h"
+#include "query/view/environment.h"
+#include "query/view/program_name.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {
@@ -20,7 +20,7 @@ void add(const PointCounts& counts, SeriesStatus* into) {
 
 RunStatus Run::status() const {
   RunStatus out;
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   out.journal = "none";
   out.store_files = "none";
   out.recovered_points = plan.recovered_points;

@@ -67,7 +67,7 @@ int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) 
   const auto other_size = [&request](int64_t size) {
     return request.world_size != 0 && size != 0 && size != request.world_size;
   };
-  // Who takes back what is behind a step belongs to no attempt that does not: there his own rows would be taken back.
+  // A process that resumes at a step joins no attempt that did not: its own rows would be shadowed there.
   const auto other_past = [&request](const std::optional<int64_t>& step) {
     return request.resume_step && step != request.resume_step;
   };
@@ -87,13 +87,13 @@ int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) 
 }
 
 int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> writers, const JoinRequest& request,
-                     bool shared, int64_t behind, Status (*claim)(const std::string&, const AttemptClaim&)) {
+                     bool shared, int64_t after, Status (*claim)(const std::string&, const AttemptClaim&)) {
   TakenAttempts taken{std::move(writers), {}};
   int64_t attempt = 1;
   for (int i = 0; i < kClaimTriesMax; ++i) {
     taken.claims = attempt_claims(run_path);
     const int64_t newest = taken.newest();
-    attempt = shared ? attempt_to_join(taken, request) : std::max(newest, behind) + 1;
+    attempt = shared ? attempt_to_join(taken, request) : std::max(newest, after) + 1;
     if (attempt <= std::max<int64_t>(newest, 1)) return attempt;  // that of its launch, which another rank has claimed
     if (attempt > kAttemptMax) return attempt;                    // no number is left to claim
     const Status status = claim(run_path, {attempt, request.launch, request.world_size, request.resume_step});

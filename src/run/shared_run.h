@@ -46,16 +46,16 @@ struct TakenAttempts {
   int64_t newest() const;  // 0: none
 };
 // The attempt a process belongs to: the newest one while it has no writer of this rank and is of the same launch and
-// world size, else the one behind it; after `restarts` elastic restarts at least restarts + 1. 1 in an empty run.
+// world size, else the next one; after `restarts` elastic restarts at least restarts + 1. 1 in an empty run.
 int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request);
 // Limit: tries of an init to get a number of an attempt, each lost to another process. Beyond it: the number may not be
 // its own.
 constexpr int kClaimTriesMax = 10'000;
-// The number of a new attempt, larger than all that are taken and than `behind`, and claimed: no other process gets it.
+// The number of a new attempt, larger than all that are taken and than `after`, and claimed: no other process gets it.
 // With `shared` the one of attempt_to_join(). A disk that takes no file gives a number without a claim, and so do
 // kClaimTriesMax tries that were all lost.
 int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> writers, const JoinRequest& request,
-                     bool shared, int64_t behind,
+                     bool shared, int64_t after,
                      Status (*claim)(const std::string&, const AttemptClaim&) = claim_attempt);
 
 // The run of this launch by its key; `shared`: every rank records. After an elastic restart the newest one of the key;

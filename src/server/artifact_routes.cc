@@ -8,7 +8,7 @@
 #include "artifact/blob_store.h"
 #include "artifact/registry.h"
 #include "base/fs.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
 #include "server/service_impl.h"
 
 namespace tracker::internal {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
 #include "storage/recovery/recovery.h"
 
 namespace tracker::internal {

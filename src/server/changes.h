@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which runs of a store have changed since a cursor was given. Threads: any. Cost: a listing of the runs
-// (query/runs_query.h) at most each kChangesNs; the others answer from memory.
+// (query/runs/runs_query.h) at most each kChangesNs; the others answer from memory.
 #pragma once
 
 #include <cstdint>

@@ -6,10 +6,10 @@
 
 #include "base/fs.h"
 #include "model/media.h"
-#include "query/console.h"
-#include "query/environment.h"
-#include "query/media.h"
-#include "query/merge.h"
+#include "query/view/console.h"
+#include "query/view/environment.h"
+#include "query/view/media.h"
+#include "query/view/merge.h"
 #include "server/service_impl.h"
 
 namespace tracker::internal {

@@ -7,12 +7,12 @@
 
 #include "artifact/lineage.h"
 #include "base/clock.h"
-#include "query/attempts.h"
-#include "query/environment.h"
-#include "query/merge.h"
-#include "query/rank_status.h"
-#include "query/run_state.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
+#include "query/view/attempts.h"
+#include "query/view/environment.h"
+#include "query/view/merge.h"
+#include "query/view/rank_status.h"
+#include "query/view/run_state.h"
 #include "server/service_impl.h"
 
 namespace tracker::internal {

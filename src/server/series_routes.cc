@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "base/bytes.h"
-#include "query/chart_query.h"
-#include "query/packed.h"
-#include "query/tail.h"
+#include "query/chart/chart_query.h"
+#include "query/rows/packed.h"
+#include "query/tail/tail.h"
 #include "server/service_impl.h"
 
 namespace tracker::internal {

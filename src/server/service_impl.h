@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "artifact/digest.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "server/access.h"
 #include "server/changes.h"
 #include "server/ingest.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/store_builder.h"

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <functional>
 
-#include "journal/dead_journal.h"
-#include "journal/ring_format.h"
-#include "journal/spill.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/ring_format.h"
+#include "journal/ring/spill.h"
 #include "run/run.h"
 #include "storage/recovery/waiting_points.h"
 #include "storage/verify/verify.h"

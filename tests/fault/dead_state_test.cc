@@ -10,8 +10,8 @@
 
 #include <filesystem>
 
-#include "journal/liveness.h"
-#include "query/run_state.h"
+#include "journal/ring/liveness.h"
+#include "query/view/run_state.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"

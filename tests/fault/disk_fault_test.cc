@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "journal/place.h"
+#include "journal/ring/place.h"
 #include "pipeline/writer.h"
 #include "run/run.h"
 #include "storage/frames/frames_file.h"

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"

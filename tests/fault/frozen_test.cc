@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include "query/run_state.h"
+#include "query/view/run_state.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "run/store_answers.h"
+#include "run/probe_store_disk.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/fuse_files.h"

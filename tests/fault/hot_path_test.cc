@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <thread>
 
-#include "journal/journal.h"
-#include "journal/wipe_memory.h"
+#include "journal/live/journal.h"
+#include "journal/ring/wipe_memory.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <functional>
 
-#include "query/tail.h"
+#include "query/tail/tail.h"
 #include "storage/database/writer_db.h"
 #include "storage/database/writer_parts.h"
 #include "storage/frames/frames_file.h"

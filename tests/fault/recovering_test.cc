@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "journal/liveness.h"
+#include "journal/ring/liveness.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

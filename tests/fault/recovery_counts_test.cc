@@ -15,7 +15,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "journal/ring_format.h"
+#include "journal/ring/ring_format.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <utility>
 
-#include "journal/liveness.h"
-#include "journal/ring_format.h"
-#include "journal/spill.h"
+#include "journal/ring/liveness.h"
+#include "journal/ring/ring_format.h"
+#include "journal/ring/spill.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/live_journal.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "journal/spill.h"
+#include "journal/ring/spill.h"
 #include "run/run.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/writer/store_files.h"

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "journal/dead_journal.h"
-#include "journal/place.h"
-#include "journal/spill.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/place.h"
+#include "journal/ring/spill.h"
 #include "run/run.h"
 #include "storage/recovery/waiting_points.h"
 #include "support/child.h"

@@ -11,7 +11,7 @@
 #include <ostream>
 #include <vector>
 
-#include "query/rank_status.h"
+#include "query/view/rank_status.h"
 #include "support/child.h"
 #include "support/faulty_disk.h"
 #include "support/quiet_run.h"

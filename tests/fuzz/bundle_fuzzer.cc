@@ -14,7 +14,7 @@
 #include "artifact/digest.h"
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "cli/bundle_artifacts.h"
+#include "cli/commands/bundle_artifacts.h"
 #include "exchange/bundle.h"
 #include "read_run.h"
 #include "scratch.h"

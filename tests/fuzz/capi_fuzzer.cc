@@ -21,7 +21,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "scratch.h"
 #include "tracker/tracker.h"
 

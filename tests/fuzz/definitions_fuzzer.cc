@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "journal/definitions.h"
+#include "journal/ring/definitions.h"
 
 using namespace tracker::internal;
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "model/cbor_find.h"
-#include "model/filter.h"
+#include "model/filter/filter.h"
 
 using namespace tracker::internal;
 

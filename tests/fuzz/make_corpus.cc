@@ -15,8 +15,8 @@
 #include "codec/segment.h"
 #include "corpus_files.h"
 #include "corpus_runs.h"
-#include "journal/definitions.h"
-#include "journal/spill.h"
+#include "journal/ring/definitions.h"
+#include "journal/ring/spill.h"
 #include "model/value.h"
 #include "storage/frames/frames_format.h"
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "model/private_key_lines.h"
-#include "model/redact.h"
+#include "model/redact/private_key_lines.h"
+#include "model/redact/redact.h"
 #include "model/visible.h"
-#include "monitor/console_lines.h"
+#include "monitor/console/console_lines.h"
 
 using namespace tracker::internal;
 

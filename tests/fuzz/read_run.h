@@ -5,17 +5,17 @@
 
 #include <cstdlib>
 
-#include "query/across_ranks.h"
-#include "query/alerts.h"
-#include "query/attempts.h"
-#include "query/chart_query.h"
-#include "query/console.h"
-#include "query/environment.h"
-#include "query/media.h"
-#include "query/rank_status.h"
-#include "query/run_record.h"
-#include "query/run_view.h"
-#include "query/tail.h"
+#include "query/chart/chart_query.h"
+#include "query/runs/run_record.h"
+#include "query/tail/tail.h"
+#include "query/view/across_ranks.h"
+#include "query/view/alerts.h"
+#include "query/view/attempts.h"
+#include "query/view/console.h"
+#include "query/view/environment.h"
+#include "query/view/media.h"
+#include "query/view/rank_status.h"
+#include "query/view/run_view.h"
 #include "storage/verify/verify.h"
 
 namespace tracker::internal {

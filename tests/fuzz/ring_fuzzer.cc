@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "journal/dead_journal.h"
+#include "journal/dead/dead_journal.h"
 #include "scratch.h"
 
 using namespace tracker::internal;

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "codec/frame.h"
-#include "journal/spill.h"
+#include "journal/ring/spill.h"
 
 using namespace tracker::internal;
 

@@ -13,11 +13,11 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "model/records.h"
-#include "monitor/git.h"
-#include "monitor/host.h"
-#include "monitor/ignore_rules.h"
-#include "monitor/python_packages.h"
-#include "monitor/utf8_text.h"
+#include "monitor/host/host.h"
+#include "monitor/host/utf8_text.h"
+#include "monitor/source/git.h"
+#include "monitor/source/ignore_rules.h"
+#include "monitor/source/python_packages.h"
 #include "scratch.h"
 
 using namespace tracker::internal;

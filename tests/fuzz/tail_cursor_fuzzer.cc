@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/crc32c.h"
-#include "query/tail_cursor.h"
+#include "query/tail/tail_cursor.h"
 
 using namespace tracker::internal;
 

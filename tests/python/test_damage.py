@@ -200,7 +200,7 @@ def test_a_journal_that_went_with_its_machine_is_said_to_be_missing(shm: Path) -
     shutil.move(journal, shm.parent / "elsewhere")
     shown = command("show", "p/r").stdout
     assert "Nothing lost" not in shown
-    assert "What a process logged behind the last commit is not known: its journal is not here." in shown
+    assert "What a process logged after the last commit is not known: its journal is not here." in shown
     assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["missing_journals"] == 1
     assert tracker.open_run("p/r").losses["missing_journals"] == 1
     shutil.move(shm.parent / "elsewhere", journal)

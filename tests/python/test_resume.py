@@ -423,7 +423,7 @@ def test_an_attempt_that_was_stopped_and_dies_behind_the_end_of_the_next_is_told
         assert first.stdout.readline() == "went on\n"
         assert [attempt.state for attempt in tracker.open_run("p/r").attempts()] == ["running", "finished"]
         first.kill()
-    told = ("finished", "attempt 1 went on behind the end of attempt 2: crashed")
+    told = ("finished", "attempt 1 went on after the end of attempt 2: crashed")
     r = tracker.open_run("p/r")
     assert (r.state, r.state_detail) == told
     assert r.history("x").steps.tolist() == [1, 2, 10]

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "storage/store/store.h"
 #include "support/child.h"
 #include "tracker/tracker.h"

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "model/number.h"
-#include "query/chart_query.h"
+#include "query/chart/chart_query.h"
 
 namespace tracker::internal {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "journal/journal.h"
-#include "journal/wipe_memory.h"
+#include "journal/live/journal.h"
+#include "journal/ring/wipe_memory.h"
 #include "support/sandbox_folders.h"
 
 namespace tracker::internal {

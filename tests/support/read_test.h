@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "query/run_view.h"
-#include "query/selection.h"
+#include "query/rows/selection.h"
+#include "query/view/run_view.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {

@@ -10,12 +10,12 @@
 #include <tuple>
 
 #include "model/number.h"
-#include "query/attempts.h"
-#include "query/chart_query.h"
-#include "query/merge.h"
-#include "query/run_view.h"
-#include "query/selection.h"
-#include "query/tail.h"
+#include "query/chart/chart_query.h"
+#include "query/rows/selection.h"
+#include "query/tail/tail.h"
+#include "query/view/attempts.h"
+#include "query/view/merge.h"
+#include "query/view/run_view.h"
 #include "support/chart_difference.h"
 #include "support/run_model.h"
 

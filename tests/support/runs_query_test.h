@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "query/runs_query.h"
+#include "query/runs/runs_query.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {

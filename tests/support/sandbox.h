@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/fs.h"
-#include "journal/dead_journal.h"
-#include "journal/place.h"
-#include "query/run_view.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/place.h"
+#include "query/view/run_view.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/store.h"
 #include "support/sandbox_folders.h"

@@ -143,7 +143,7 @@ def test_includes_go_down_only() -> None:
         "src/base/a.cc:1: base lies below journal, or beside it"
     ]
     assert problems(tidy.layers, {"src/run/a.cc": '#include "../base/fs.h"\n'})
-    assert problems(tidy.layers, {"src/sync/a.cc": '#include "monitor/gpu.h"\n'})
+    assert problems(tidy.layers, {"src/sync/a.cc": '#include "monitor/host/gpu.h"\n'})
     assert problems(tidy.layers, {"src/storage/log/a.cc": '#include "storage/store/store.h"\n'})
     assert problems(tidy.layers, {"src/storage/store/a.cc": '#include "storage/log/event_state.h"\n'}) == []
     assert problems(tidy.layers, {"src/new/a.cc": '#include "base/fs.h"\n'}), "a room that design.md does not know"

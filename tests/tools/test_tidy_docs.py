@@ -22,7 +22,7 @@ LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
-    code = {"src/run/launch.cc": LAUNCH}
+    code = {"src/run/init_plan.cc": LAUNCH}
     assert list(tidy_docs.defaults({**code, path: text % "local"})) == []
     (problem,) = tidy_docs.defaults({**code, path: text % "online"})
     assert "mode" in problem.lower()
@@ -39,7 +39,7 @@ def test_variables_are_told_exactly_where_they_are_read() -> None:
 
 def test_exit_codes_are_those_of_the_command_line() -> None:
     files = {
-        "src/cli/command.h": "enum ExitCode : int {\n  kExitOk = 0,\n  kExitUsage = 2,  // wrong\n};\n",
+        "src/cli/commands/command.h": "enum ExitCode : int {\n  kExitOk = 0,\n  kExitUsage = 2,  // wrong\n};\n",
         "docs/cli.md": "| Code | Meaning |\n|---|---|\n| 0 | done |\n| 2 | wrong |\n",
     }
     assert list(tidy_docs.exit_codes(files)) == []

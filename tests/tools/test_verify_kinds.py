@@ -17,7 +17,7 @@ def reported() -> set[str]:
     paths = [
         *ROOT.glob("src/storage/verify/*.cc"),
         *ROOT.glob("src/cli/verify*.cc"),
-        ROOT / "src/cli/artifact_lineage.cc",
+        ROOT / "src/cli/commands/artifact_lineage.cc",
     ]
     found: set[str] = set()
     for path in paths:

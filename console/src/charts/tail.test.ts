@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The server's rule of cells (docs/formats/http.md, src/query/chart.cc), written a second time: what tails join to is
+// The server's rule of cells (docs/formats/http.md, src/query/chart/chart.cc), written a second time: what tails join to is
 // compared with what the server would answer for all rows.
 import { expect, test } from "vitest";
 import type { Cells, Series } from "../api/series";

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "journal/hot_path.h"
+#include "journal/ring/hot_path.h"
 #include "model/alert.h"
+#include "model/redact/payloads.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {

@@ -10,7 +10,7 @@
 #include "artifact/blob_store.h"
 #include "base/fs.h"
 #include "base/ids.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "model/key.h"
 #include "pipeline/background.h"
 #include "pipeline/disk_limit.h"

@@ -2,7 +2,7 @@
 #include "run/services/console.h"
 
 #include "base/clock.h"
-#include "journal/journal.h"
+#include "journal/live/journal.h"
 #include "model/value.h"
 #include "run/run_impl.h"
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "model/private_key_lines.h"
-#include "monitor/console_lines.h"
+#include "model/redact/private_key_lines.h"
+#include "monitor/console/console_lines.h"
 
 namespace tracker::internal {
 

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "journal/journal.h"
-#include "journal/ring_room.h"
+#include "journal/live/journal.h"
+#include "journal/ring/ring_room.h"
 #include "model/media.h"
-#include "model/redact.h"
-#include "model/secret_names.h"
+#include "model/redact/payloads.h"
+#include "model/redact/redact.h"
+#include "model/redact/secret_names.h"
 #include "run/run_impl.h"
 #include "run/services/media_folder.h"
 
@@ -86,7 +87,7 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
   if (finished()) return Status(Code::kClosed, "the run has ended");
-  return impl_->writer->folder() != nullptr ? Status() : impl_->launch.store_problem;
+  return impl_->writer->folder() != nullptr ? Status() : impl_->plan.store_problem;
 }
 
 Result<MediaFile> Run::store_media(std::string_view bytes, std::string_view extension) {

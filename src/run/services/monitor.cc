@@ -8,18 +8,18 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "model/redact.h"
-#include "monitor/git.h"
-#include "monitor/git_diff.h"
-#include "monitor/gpu.h"
-#include "monitor/gpu_trial.h"
-#include "monitor/host.h"
-#include "monitor/launcher.h"
-#include "monitor/python_packages.h"
-#include "monitor/secrets.h"
-#include "monitor/system_sample.h"
-#include "monitor/text_files.h"
-#include "monitor/utf8_text.h"
+#include "model/redact/redact.h"
+#include "monitor/host/gpu.h"
+#include "monitor/host/gpu_trial.h"
+#include "monitor/host/host.h"
+#include "monitor/host/launcher.h"
+#include "monitor/host/secrets.h"
+#include "monitor/host/system_sample.h"
+#include "monitor/host/text_files.h"
+#include "monitor/host/utf8_text.h"
+#include "monitor/source/git.h"
+#include "monitor/source/git_diff.h"
+#include "monitor/source/python_packages.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 
@@ -299,7 +299,7 @@ void RunMonitor::sample_loop() {
 
 // Of a process that attaches the parent looks at it: it is in the parent's tree.
 void Run::start_monitor() {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   const CapturePlan& capture = plan.capture;
   if (plan.options.attach_attempt > 0) return;
   if (!capture.environment && capture.system_interval.count() == 0) return;

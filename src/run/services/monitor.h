@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "model/value.h"
-#include "monitor/gpu.h"
+#include "monitor/host/gpu.h"
 #include "pipeline/writer.h"
 #include "run/services/capture.h"
 

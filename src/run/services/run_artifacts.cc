@@ -20,14 +20,14 @@ bool names_one_content(const ArtifactName& name) {
 
 void Run::start_artifacts() {
   RunArtifacts::Target target;
-  target.store_path = impl_->launch.store_path;
-  target.run = impl_->launch.run;
-  if (impl_->launch.awaits)
-    target.awaited_run = [awaits = impl_->launch.awaits]() -> const RunIdentity* {
+  target.store_path = impl_->plan.store_path;
+  target.run = impl_->plan.run;
+  if (impl_->plan.awaits)
+    target.awaited_run = [awaits = impl_->plan.awaits]() -> const RunIdentity* {
       const AwaitedRun::Found* found = awaits->found();
       return found != nullptr ? &found->joined.run : nullptr;
     };
-  target.max_disk = impl_->launch.max_disk;
+  target.max_disk = impl_->plan.max_disk;
   // The queue of large values, because it never waits.
   target.note = [writer = impl_->writer](const Value& event) {
     return writer->push_large(EventType::kArtifact, encode_cbor(event), 0, false);
@@ -41,9 +41,9 @@ Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, L
   // Where the files were written for this artifact alone nobody changes them. In a store with a bound copies would take
   // the room of points.
   if (options.staging.empty() && impl_->artifacts && !impl_->forked())
-    draft.hold(std::make_shared<HeldFiles>(store_path(), impl_->launch.max_disk == 0));
+    draft.hold(std::make_shared<HeldFiles>(store_path(), impl_->plan.max_disk == 0));
   const auto out = std::make_shared<LoggedArtifact>(project(), std::move(draft), std::move(options));
-  out->max_disk = impl_->launch.max_disk;
+  out->max_disk = impl_->plan.max_disk;
   if (impl_->forked()) {
     say_forked_once();
     out->settle(ArtifactState::kNotRecorded, {});
@@ -54,7 +54,7 @@ Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, L
     return out;
   }
   const Status status = impl_->artifacts->add(out);
-  if (!status.ok() && impl_->launch.options.strict) return status;
+  if (!status.ok() && impl_->plan.options.strict) return status;
   return out;
 }
 
@@ -100,7 +100,7 @@ Result<FoundArtifact> Run::use_artifact(std::string_view text, std::string_view 
   edge.aliases = found->version.aliases;
   edge.use_as = use_as;
   const Code code = log_event(EventType::kArtifact, artifact_event(edge), 0, false);
-  if (code != Code::kOk && impl_->launch.options.strict)
+  if (code != Code::kOk && impl_->plan.options.strict)
     return Status(code, fmt::format("that the run uses {} could not be recorded", edge.version_name()));
   return found;
 }

@@ -10,7 +10,7 @@
 #include "artifact/blob_store.h"
 #include "base/fs.h"
 #include "base/ids.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 
@@ -136,7 +136,7 @@ Status RunSource::copy(const SourceList& list, const std::string& staging, Artif
 
 // Ranks run the same program: the first one's copy is enough.
 void Run::start_source() {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   if (!plan.capture.source || !impl_->artifacts || !plan.rank.is_first || plan.options.attach_attempt > 0) return;
   RunSource::Input input;
   input.folder = absolute_path(plan.options.source_folder.empty() ? "." : plan.options.source_folder);

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "model/value.h"
-#include "monitor/source_list.h"
+#include "monitor/source/source_list.h"
 #include "pipeline/writer.h"
 #include "run/services/artifacts.h"
 

@@ -136,11 +136,11 @@ void StopWatch::set(std::optional<StopRequest> request) {
   request_ = std::move(request);
 }
 
-StopPlace stop_place(const Launch& launch) {
-  if (launch.mode == "disabled") return {};
-  if (launch.awaits) return {"", 1, "", "", launch.awaits};
-  if (launch.records) return {launch.run_dir, launch.attempt, "", ""};
-  return {"", 1, join_path(launch.store_path, "runs/" + folder_name(launch.options.project)), launch.launch_text};
+StopPlace stop_place(const InitPlan& plan) {
+  if (plan.mode == "disabled") return {};
+  if (plan.awaits) return {"", 1, "", "", plan.awaits};
+  if (plan.records) return {plan.run_dir, plan.attempt, "", ""};
+  return {"", 1, join_path(plan.store_path, "runs/" + folder_name(plan.options.project)), plan.launch_text};
 }
 
 bool Run::should_stop_waits() const { return !impl_->forked() && !impl_->stop->is_watched(); }

@@ -100,7 +100,7 @@ bool RunTensorBoard::look() {
 }
 
 void Run::start_tensorboard() {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   if (plan.tensorboard.empty() || plan.observed || !plan.rank.is_first) return;
   LiveEventsPlan events{plan.rank.rank, plan.attempt, plan.resume_step};
   impl_->tensorboard = RunTensorBoard::start(impl_->writer, plan.tensorboard, events);

@@ -17,8 +17,9 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};     // behind init
-constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};  // as TensorBoard itself; a look opens the run anew
+constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};  // after init
+constexpr std::chrono::milliseconds kTensorBoardInterval{
+    5'000};  // as TensorBoard itself; each reading opens the run again
 // Limit: pause between reads of the live TensorBoard file after failures.
 constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};
 // Behind a look that failed, by the pause before that look.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/shell_word.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 #include "sync/server_project.h"
@@ -225,7 +225,7 @@ Status login(std::string_view host, std::string_view token, const std::function<
 // --- of a Run -------------------------------------------------------------------------------------------------------
 
 void Run::start_upload() {
-  const Launch& plan = impl_->launch;
+  const InitPlan& plan = impl_->plan;
   if (plan.mode != "local") (void)set_attribute(kModeKey, plan.mode);
   if (plan.mode != "online") return;
   if (plan.server.url.empty()) return say("mode=\"online\" but no server is known; the run is recorded locally");
@@ -241,27 +241,27 @@ void Run::start_upload() {
 
 void Run::finish_upload(std::chrono::steady_clock::time_point deadline) {
   if (!impl_->upload || impl_->upload->end(deadline)) return;
-  if (!impl_->launch.options.quiet)
+  if (!impl_->plan.options.quiet)
     say(fmt::format("{}/{}: not all of it is on {} yet; nothing is lost, tracker sync {} sends the rest", project(),
                     id(), impl_->upload->url(), shell_word(id())));
 }
 
 std::string Run::url() const {
-  const std::string& host = impl_->launch.server.url;
-  return impl_->launch.mode != "online" || host.empty() || uid().empty() ? "" : run_page(host, project(), uid());
+  const std::string& host = impl_->plan.server.url;
+  return impl_->plan.mode != "online" || host.empty() || uid().empty() ? "" : run_page(host, project(), uid());
 }
 
 Status Run::upload(const UploadRequest& request, const std::function<bool()>& go_on) {
   constexpr std::chrono::milliseconds kFlushWait{10'000};
   if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
-  if (!impl_->writer) return Status(Code::kClosed, "nothing is recorded here: " + impl_->launch.why_not);
+  if (!impl_->writer) return Status(Code::kClosed, "nothing is recorded here: " + impl_->plan.why_not);
   if (!finished()) (void)flush(kFlushWait);
   const RunFolder* folder = impl_->writer->folder();
   if (folder == nullptr) return Status(Code::kIo, "the run could not be stored yet", "its points wait in its journal");
   UploadRequest known = request;
-  if (known.host.empty()) known.host = impl_->launch.server.url;
-  if (known.token.empty()) known.token = impl_->launch.options.token;
-  return upload_run(impl_->launch.store_path, *folder, known, go_on);
+  if (known.host.empty()) known.host = impl_->plan.server.url;
+  if (known.token.empty()) known.token = impl_->plan.options.token;
+  return upload_run(impl_->plan.store_path, *folder, known, go_on);
 }
 
 }  // namespace tracker::internal

@@ -11,7 +11,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 #include "storage/log/series_stats.h"
 #include "storage/sqlite/sqlite.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 #include "storage/log/part_change.h"
 #include "storage/sqlite/sqlite.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/liveness.h"
+#include "journal/ring/liveness.h"
 #include "storage/database/schema.h"
 #include "storage/database/writer_parts.h"
 #include "storage/database/writer_paths.h"

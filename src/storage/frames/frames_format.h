@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/ids.h"
 #include "codec/frame.h"
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 
 namespace tracker::internal {
 

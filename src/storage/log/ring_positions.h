@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 
 namespace tracker::internal {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codec/frame.h"
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 #include "model/records.h"
 #include "storage/log/log_visitor.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "journal/frame_record.h"
+#include "journal/ring/frame_record.h"
 #include "model/records.h"
 #include "storage/log/part_change.h"
 

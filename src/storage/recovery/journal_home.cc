@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/fs.h"
-#include "journal/dead_journal.h"
-#include "journal/liveness.h"
-#include "journal/place.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/liveness.h"
+#include "journal/ring/place.h"
 #include "storage/store/run_folder.h"
 #include "storage/writer/store_files.h"
 #include "storage/writer/writer_reader.h"

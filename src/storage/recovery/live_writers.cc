@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/definitions.h"
-#include "journal/liveness.h"
-#include "journal/owner_lock.h"
-#include "journal/place.h"
+#include "journal/ring/definitions.h"
+#include "journal/ring/liveness.h"
+#include "journal/ring/owner_lock.h"
+#include "journal/ring/place.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/writer/writer_reader.h"
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "journal/dead_journal.h"
-#include "journal/liveness.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/liveness.h"
 #include "model/system_series.h"
 #include "storage/recovery/recovery.h"
 #include "storage/recovery/waiting_points.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "journal/dead_journal.h"
+#include "journal/dead/dead_journal.h"
 #include "storage/log/writer_store.h"
 #include "storage/writer/writer_reader.h"
 

@@ -15,10 +15,10 @@
 #include <thread>
 
 #include "base/fs.h"
-#include "journal/dead_journal.h"
-#include "journal/definitions.h"
-#include "journal/liveness.h"
-#include "journal/place.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/definitions.h"
+#include "journal/ring/liveness.h"
+#include "journal/ring/place.h"
 #include "model/key.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/live_writers.h"

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/fs.h"
-#include "journal/definitions.h"
-#include "journal/liveness.h"
-#include "journal/place.h"
+#include "journal/ring/definitions.h"
+#include "journal/ring/liveness.h"
+#include "journal/ring/place.h"
 #include "model/system_series.h"
 #include "storage/database/schema.h"
 #include "storage/frames/frames_log.h"

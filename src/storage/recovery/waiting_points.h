@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "journal/dead_journal.h"
+#include "journal/dead/dead_journal.h"
 #include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "storage/sqlite/open_databases.h"
 
 struct stat;

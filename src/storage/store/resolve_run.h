@@ -10,7 +10,7 @@
 
 namespace tracker::internal {
 
-// The runs that somebody has called so (query/find_run.h); the storage knows ids alone.
+// The runs that somebody has called so (query/runs/find_run.h); the storage knows ids alone.
 using RunsByName = std::function<std::vector<RunFolder>(std::string_view name)>;
 
 // What Store::resolve_run() takes, whose errors it has; else, with `by_name`, what only a person means who looks at the

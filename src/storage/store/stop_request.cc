@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "model/records.h"
-#include "model/redact.h"
+#include "model/redact/redact.h"
 #include "model/value.h"
 #include "storage/store/document.h"
 

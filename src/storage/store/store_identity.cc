@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/fs.h"
-#include "journal/definitions.h"
-#include "journal/place.h"
+#include "journal/ring/definitions.h"
+#include "journal/ring/place.h"
 #include "storage/store/document.h"
 #include "storage/store/run_folder.h"
 #include "storage/writer/writer_reader.h"

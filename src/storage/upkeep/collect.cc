@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "base/fs.h"
-#include "journal/dead_journal.h"
-#include "journal/place.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/place.h"
 #include "model/media.h"
 #include "storage/catalog/catalog.h"
 #include "storage/frames/database_build.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "journal/liveness.h"
+#include "journal/ring/liveness.h"
 #include "storage/database/levels.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/verify/verify.h"

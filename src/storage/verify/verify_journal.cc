@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/dead_journal.h"
-#include "journal/place.h"
+#include "journal/dead/dead_journal.h"
+#include "journal/ring/place.h"
 #include "storage/database/schema.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_parts.h"

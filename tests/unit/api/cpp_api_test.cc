@@ -11,7 +11,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "support/conditions.h"
 #include "support/store_builder.h"
 #include "unit/api/plain_user.h"

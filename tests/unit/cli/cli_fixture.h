@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/commands/command.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {

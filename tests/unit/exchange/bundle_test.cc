@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "query/run_view.h"
+#include "query/view/run_view.h"
 #include "support/kill_at_call.h"
 #include "support/storage.h"
 #include "support/store_builder.h"

@@ -10,7 +10,7 @@
 
 #include "exchange/wire.h"
 #include "model/media.h"
-#include "query/media.h"
+#include "query/view/media.h"
 #include "support/import_test.h"
 
 namespace tracker::internal {

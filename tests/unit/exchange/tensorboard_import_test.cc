@@ -8,7 +8,7 @@
 #include "exchange/run_import.h"
 #include "exchange/tensorboard_events.h"
 #include "exchange/wire.h"
-#include "query/attempts.h"
+#include "query/view/attempts.h"
 #include "storage/verify/verify.h"
 #include "support/import_test.h"
 

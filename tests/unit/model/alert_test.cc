@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: alerts are bounded, and what is beyond is counted. Method: a clock that the test moves.
 #include "model/alert.h"
+#include "model/redact/payloads.h"
 
 #include <gtest/gtest.h>
 

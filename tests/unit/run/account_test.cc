@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "capi/capi_run.h"
-#include "journal/ring_format.h"
+#include "journal/ring/ring_format.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "journal/wipe_memory.h"
-#include "model/redact.h"
+#include "journal/ring/wipe_memory.h"
+#include "model/redact/redact.h"
 #include "storage/store/attempt_claim.h"
 #include "storage/store/run_folder.h"
 #include "support/sandbox.h"

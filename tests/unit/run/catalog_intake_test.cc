@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "query/run_record.h"
+#include "query/runs/run_record.h"
 #include "run/run.h"
 #include "storage/catalog/catalog.h"
 #include "support/sandbox_folders.h"

@@ -8,10 +8,10 @@
 #include <random>
 #include <thread>
 
-#include "journal/ring_format.h"
+#include "journal/ring/ring_format.h"
 #include "pipeline/writer.h"
-#include "query/console.h"
-#include "query/run_view.h"
+#include "query/view/console.h"
+#include "query/view/run_view.h"
 #include "run/run.h"
 #include "run/services/console.h"
 #include "support/random_frame.h"

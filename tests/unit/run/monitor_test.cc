@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include "query/environment.h"
+#include "query/view/environment.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <thread>
 
-#include "journal/wipe_memory.h"
+#include "journal/ring/wipe_memory.h"
 #include "pipeline/writer.h"
-#include "query/environment.h"
+#include "query/view/environment.h"
 #include "run/services/source.h"
 #include "support/sandbox.h"
 #include "support/storage.h"

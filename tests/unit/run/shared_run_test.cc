@@ -13,8 +13,8 @@
 #include <set>
 #include <thread>
 
-#include "query/attempts.h"
-#include "query/rank_status.h"
+#include "query/view/attempts.h"
+#include "query/view/rank_status.h"
 #include "run/run.h"
 #include "run/services/stop.h"
 #include "storage/store/attempt_claim.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: what becomes a segment, what stays, and when. Method: the tables of a database that is compacted step by step.
-// That readers find the same rows is tests/unit/query/compacted_test.cc, that crashes cost nothing
+// That readers find the same rows is tests/unit/query/view/compacted_test.cc, that crashes cost nothing
 // tests/fault/compaction_test.cc.
 #include "storage/database/compaction.h"
 
