@@ -343,7 +343,7 @@ PyObject* TimedCall::end(internal::HotRun* hot, PyObject* out) const {
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyObject* reduce_handle(PyObject* self, PyObject*) {
-  const Ref module(PyImport_ImportModule("tracker._handles"));
+  const Ref module(PyImport_ImportModule("tracker._recording.pickled_handles"));
   if (!module) return nullptr;
   return PyObject_CallMethod(module.get(), "reduce", "O", self);
 }

@@ -55,7 +55,7 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
             value = field and re.search(r'"(\w+)"(?: \(default|, the default)|else "(\w+)"', field[2])
             if field and value:
                 yield number, field[1], value[1] or value[2]
-        elif path == "python/tracker/_init.py":
+        elif path == "python/tracker/_recording/init.py":
             told = re.match(r"\s*default: (.*)", line)
             for option, default in re.findall(r'(\w+) "(\w+)"', told[1]) if told else ():
                 yield number, option, default
@@ -69,7 +69,7 @@ def defaults(files: Files) -> Iterator[str]:
         if variable in variables and literal(row["Default"]) != variables[variable]:
             yield f"{ENVIRONMENT}:{number}: {variable} is by default {variables[variable]!r} in {LAUNCH}"
     for path, text in files.items():
-        if path.startswith("include/") or path == "python/tracker/_init.py":
+        if path.startswith("include/") or path == "python/tracker/_recording/init.py":
             for number, option, default in told_defaults(path, text):
                 if option in truth and truth[option][1] != default:
                     yield f"{path}:{number}: {option} is by default {truth[option][1]!r} in {LAUNCH}"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker._status import SeriesStatus
+from tracker._recording.status import SeriesStatus
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)

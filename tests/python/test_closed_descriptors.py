@@ -240,7 +240,7 @@ time.sleep(0.3)
 assert run.flush(20)  # the database is open, and no transaction waits
 (relay,) = [
     int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and each.name != "self"
-    and b"_console_relay.py" in (each / "cmdline").read_bytes()
+    and b"console_relay.py" in (each / "cmdline").read_bytes()
     and os.environ["TRACKER_DIR"].encode() in (each / "environ").read_bytes()
 ]
 os.closerange(3, 256)

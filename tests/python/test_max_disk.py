@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _media_queue
+from tracker._media import encode_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
@@ -219,7 +219,7 @@ def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp
     run = tracker.init(project="test", quiet=True, max_disk=BOUND)
     noise = [tracker.Image(np.random.default_rng(step).integers(0, 256, (400, 400, 3), np.uint8)) for step in range(3)]
     run.log({"noise": noise[0]}, step=0)
-    _media_queue.wait(run._core, 60)
+    encode_queue.wait(run._core, 60)
     (store / "ballast").write_bytes(b"x" * (BOUND - disk_bytes(store)))
     weights = tracker.Artifact("weights", type="model")
     weights.add_file(source)
@@ -230,7 +230,7 @@ def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp
     while not run.status().disk_full and time.monotonic() < deadline:  # what others write is seen at the next look
         time.sleep(0.01)
     run.log({"noise": noise[1]}, step=1)
-    _media_queue.wait(run._core, 60)
+    encode_queue.wait(run._core, 60)
     status = run.status()
     assert (status.artifacts_failed, status.media_dropped) == (1, 1)
 

@@ -266,7 +266,7 @@ def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> 
 def test_a_process_that_may_start_no_thread_keeps_its_points_in_the_journal_and_says_so(script: Script) -> None:
     done = script(
         """
-import os, resource, tempfile, threading, tracker, tracker._status
+import os, resource, tempfile, threading, tracker, tracker._recording.status
 folder = tempfile.mkdtemp(dir="/dev/shm")
 os.environ["TRACKER_SHM_DIR"] = folder
 os.chmod(folder, 0o777)

@@ -18,7 +18,7 @@ LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "
         ("docs/environment.md", "| Variable | Default |\n|---|---|\n| `TRACKER_MODE` | `%s` |\n"),
         ("include/tracker/tracker.h", '  const char* mode; /* "%s" (default) | "disabled" */\n'),
         ("include/tracker/tracker.hpp", '  std::string mode = {};  ///< TRACKER_MODE, else "%s"\n'),
-        ("python/tracker/_init.py", '"""Opens.\n    default: mode "%s", the nearest folder.\n"""\n'),
+        ("python/tracker/_recording/init.py", '"""Opens.\n    default: mode "%s", the nearest folder.\n"""\n'),
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
@@ -48,25 +48,25 @@ def test_exit_codes_are_those_of_the_command_line() -> None:
 
 def test_a_verb_has_the_same_defaults_in_module_stub_and_binding() -> None:
     files = {
-        "python/tracker/_current.py": "def flush(timeout: float = 10.0): ...\ndef log(data, step=None): ...\n",
-        "python/tracker/_run.py": "class Run:\n    def flush(self, *, timeout: float = 10.0): ...\n",
+        "python/tracker/_open_runs.py": "def flush(timeout: float = 10.0): ...\ndef log(data, step=None): ...\n",
+        "python/tracker/_recording/run.py": "class Run:\n    def flush(self, *, timeout: float = 10.0): ...\n",
         "python/tracker/_core.pyi": "class Run:\n    def log(self, data, step=None): ...\n",
         "bindings/a.cpp": '"log(data, step=None)\\n--\\n\\nLogs."',
     }
     assert list(tidy_docs.signatures(files)) == []
-    changed = {**files, "python/tracker/_run.py": "class Run:\n    def flush(self, *, timeout=5.0): ...\n"}
+    changed = {**files, "python/tracker/_recording/run.py": "class Run:\n    def flush(self, *, timeout=5.0): ...\n"}
     assert list(tidy_docs.signatures(changed)) == [
-        "python/tracker/_run.py:2: flush(timeout=5.0), but 10.0 in python/tracker/_current.py"
+        "python/tracker/_recording/run.py:2: flush(timeout=5.0), but 10.0 in python/tracker/_open_runs.py"
     ]
     changed = {**files, "bindings/a.cpp": '\n"log(data, step=0)\\n--\\n\\nLogs."'}
     assert list(tidy_docs.signatures(changed)) == [
-        "bindings/a.cpp:2: log(step=0), but None in python/tracker/_current.py"
+        "bindings/a.cpp:2: log(step=0), but None in python/tracker/_open_runs.py"
     ]
 
 
 def test_a_drop_in_may_have_the_defaults_of_its_original() -> None:
     files = {
-        "python/tracker/_run.py": "def finish(timeout=10.0): ...\n",
+        "python/tracker/_recording/run.py": "def finish(timeout=10.0): ...\n",
         "python/tracker/compat/a.py": "def finish(timeout=5.0): ...\n",
     }
     assert list(tidy_docs.signatures(files)) == []

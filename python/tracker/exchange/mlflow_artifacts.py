@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from tracker._media import Media
+from tracker._media.medium import Media
 from tracker.exchange.media import MAKERS, NOT_MADE, carry_media, read_document, read_json
 from tracker.exchange.plain_files import MLFLOW_DEPTH_MAX, Skipped, files_below
 from tracker.exchange.rows import is_unicode

@@ -28,8 +28,8 @@ struct GpuTrialResult {
 };
 
 // Starts options.trial with the library's name, in options.environment, and reads what it says of its calls (see
-// python/tracker/_gpu_trial.py), each of which `watch` is told. The trial is no child of this process. `stopped`
-// is asked each 100 ms.
+// python/tracker/_recording/gpu_trial.py), each of which `watch` is told. The trial is no child of this process.
+// `stopped` is asked each 100 ms.
 GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watch& watch,
                                const std::function<bool()>& stopped);
 
