@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The variables of schedulers and launchers that are recorded with a run: a fixed list, docs/environment.md has it.
+// The variables of schedulers and launchers that are recorded with a run: a fixed list.
 // Threads: call it where nobody changes the environment meanwhile, as init() does. Cost: a look-up a name.
 #pragma once
 
