@@ -20,7 +20,7 @@ constexpr size_t kRingHeaderBytes = 4096;
 // Limit: bytes of a ring file that recovery reads. Beyond it: the file is named and kept.
 constexpr size_t kRingFileBytesMax = 64u << 20;
 constexpr size_t kAnchorSlots = 16;
-// Limit: metrics and reasons whose dropped points a ring counts apart. Beyond it: counted for no metric in particular.
+// Limit: counts of dropped points by metric and reason that a ring has. Beyond it: counted for no metric in particular.
 constexpr size_t kLossSlots = 96;
 constexpr size_t kLossSlotsShared = 27;    // the last ones, for what finds no slot of its own: one a reason and kind
 constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
