@@ -4,7 +4,7 @@ PY := .venv/bin/python
 TEST := $(PY) tools/test.py
 
 .PHONY: demo demo-server package test deps build unit integration fault python console bench tidy format wheel soak \
-  test-torch test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
+  test-torch test-import install-test docs asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
 demo: package                  ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
 demo-server: package
@@ -26,6 +26,7 @@ install-test: deps             ; @$(TEST) build install
 asan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) asan
 tsan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) tsan
 tidy: deps                     ; @$(TEST) tools
+docs: deps                     ; @$(PY) tools/docs.py && $(PY) benchmarks/figures.py
 bench: deps                    ; @$(PY) benchmarks/run.py
 bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals
 soak: build                    ; @tests/fault/soak.sh

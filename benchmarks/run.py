@@ -5,8 +5,8 @@ sample.
     .venv/bin/python benchmarks/run.py                  all of them but rivals
     .venv/bin/python benchmarks/run.py python_log       those named
 
-What a benchmark measured goes to benchmarks/results/<name>.json; the latest is committed. Nothing here is a test: the
-gate is benchmarks/gate/hot_calls.py, which counts instructions, and runs at the end.
+What a benchmark measured goes to build/bench/<name>.json, and as a table to build/docs/figures.md. Nothing here is a
+test: the gate is benchmarks/gate/hot_calls.py, which counts instructions, and runs at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import figures
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
-RESULTS = ROOT / "benchmarks" / "results"
 PROGRAMS: dict[str, list[str]] = {
     "hot_path": [str(BUILD / "benchmarks" / "bin" / "bench_hot_path")],
     "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
@@ -97,10 +96,10 @@ def measure(name: str, env: dict[str, str]) -> bool:
             print(f"{name}: returned {code}", file=sys.stderr)
             return False
         rows = json.loads(Path(samples.name).read_text())
-    RESULTS.mkdir(exist_ok=True)
+    figures.MEASURED.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join("  " + json.dumps(row) for row in rows)
     text = f'{{"benchmark": "{name}", "machine": {json.dumps(before)}, "rows": [\n{lines}\n]}}\n'
-    (RESULTS / f"{name}.json").write_text(text)
+    (figures.MEASURED / f"{name}.json").write_text(text)
     print(flush=True)
     return True
 

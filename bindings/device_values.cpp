@@ -31,7 +31,7 @@ bool DeviceValues::add(PyObject* key, PyObject* value, ValueType type) {
 }
 
 Ref DeviceValues::log(PyObject* run, int64_t step) const {
-  const Ref module(PyImport_ImportModule("tracker._device"));
+  const Ref module(PyImport_ImportModule("tracker._recording.device_values"));
   if (!module) return {};
   const Ref at(PyLong_FromLongLong(step));
   const Ref function(PyObject_GetAttrString(module.get(), "log"));

@@ -21,7 +21,8 @@ namespace {
 using internal::Code;
 using internal::ValuePair;
 
-constexpr size_t kDepthMax = 32;  // of nested dicts
+// Limit: nesting of a dict in run.log. Beyond it: the value is counted as rejected.
+constexpr size_t kDepthMax = 32;
 
 struct TextValue {
   std::string key;
@@ -101,10 +102,10 @@ bool is_nested(PyObject* value) {
   return rows == 1;
 }
 
-// The entries of a mapping or of an object with fields, each read separately (tracker/_entries.py); null, with no error
-// set, if there are none.
+// The entries of a mapping or of an object with fields, each read by itself (tracker/_mapping_entries.py); null, with
+// no error set, where there are none.
 Ref pairs_read_of(PyObject* value) {
-  const Ref module(PyImport_ImportModule("tracker._entries"));
+  const Ref module(PyImport_ImportModule("tracker._mapping_entries"));
   Ref pairs(module ? PyObject_CallMethod(module.get(), "pairs_of", "(O)", value) : nullptr);
   if (pairs && PyList_Check(pairs.get())) return pairs;
   if (!must_propagate()) PyErr_Clear();

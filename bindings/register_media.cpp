@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The core of tracker/_media.py: the account, files and events of media, and reading them.
+// What tracker/_media/medium.py is written on: the account, files and events of media, and how they are read back.
 #include <pybind11/stl.h>
 
 #include <chrono>

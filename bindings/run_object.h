@@ -52,7 +52,7 @@ PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec);
 PyObject* make_metric(PyObject* run, PyObject* name);
 // __copy__ and __deepcopy__ of both types: a copy of a handle is the handle.
 PyObject* itself(PyObject* self, PyObject*);
-// __reduce_ex__ of both types (tracker/_handles.py).
+// __reduce_ex__ of both types (tracker/_recording/pickled_handles.py).
 PyObject* reduce_handle(PyObject* self, PyObject* protocol);
 
 // The Run inside a _core.Run; null with TypeError set for any other object.

@@ -283,12 +283,9 @@ PyMethodDef g_run_methods[] = {
      "A step may be any number whose value is whole; another is its floor, and one that int64 does not have (NaN too)\n"
      "is none; both are counted (status().steps_changed) and said once, with strict=True raised.\n"
      "Raises TypeError when data is no mapping or step no number.\n"
-     "Threads: any. Cost: about a call of an empty function; waits (docs/limits.md) only while the ring is full, and "
-     "with\n"
-     "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1 "
-     "s; "
-     "what\n"
-     "the call could not log is then dropped and counted."},
+     "Threads: any. Cost: about a call of an empty function; waits only while the ring is full, and with\n"
+     "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1\n"
+     "s; what the call could not log is then dropped and counted."},
     {"metric", make_metric, METH_O,
      "metric($self, name, /)\n--\n\n"
      "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share "
@@ -346,7 +343,7 @@ PyObject* TimedCall::end(internal::HotRun* hot, PyObject* out) const {
 PyObject* itself(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyObject* reduce_handle(PyObject* self, PyObject*) {
-  const Ref module(PyImport_ImportModule("tracker._handles"));
+  const Ref module(PyImport_ImportModule("tracker._recording.pickled_handles"));
   if (!module) return nullptr;
   return PyObject_CallMethod(module.get(), "reduce", "O", self);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Value <-> builtin Python objects. python/tracker/_plain.py first converts other objects of a config to these.
+// Value <-> builtin Python objects. What config may hold beyond them is made plain by python/tracker/_plain_values.py
+// first.
 #pragma once
 
 #include <pybind11/pybind11.h>

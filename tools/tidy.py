@@ -27,6 +27,7 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_WARN = 500
 FILE_LINES_MAX = 800
 BLOB_BYTES_MAX = 1 << 20
+DOCUMENT_WORDS_MAX = 55_004  # of all documents together; the goal is 40,000
 
 CPP_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp")
 CODE_SUFFIXES = (*CPP_SUFFIXES, ".py", ".pyi", ".sh", ".cmake")
@@ -320,6 +321,15 @@ def documented_values(repo: Repository) -> Iterator[str]:
     yield from tidy_docs.documented_values(repo.files)
 
 
+def document_words(repo: Repository) -> Iterator[str]:
+    """The words of all documents but docs/formats, which other programs are written from. The limit only falls."""
+    documents = {path: text for path, text in repo.code((".md",)) if not path.startswith("docs/formats/")}
+    words = {path: sum(bool(re.search(r"\w", word)) for word in text.split()) for path, text in documents.items()}
+    if sum(words.values()) > DOCUMENT_WORDS_MAX:
+        longest = max(words, key=lambda path: words[path])
+        yield f"{longest}:1: {sum(words.values()):,} words in all documents; at most {DOCUMENT_WORDS_MAX:,}"
+
+
 def words_only_fall(repo: Repository) -> Iterator[str]:
     yield from tidy_words.words_only_fall(repo.files)
 
@@ -344,6 +354,7 @@ CHECKS: tuple[Check, ...] = (
     markdown_paths,
     markdown_samples,
     documented_values,
+    document_words,
     words_only_fall,
     large_files,
 )

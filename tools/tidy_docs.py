@@ -1,33 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""What the documents say of numbers and defaults, against the code: part of tools/tidy.py.
+"""What the documents say of defaults, against the code: part of tools/tidy.py.
 
-Numbers: each row of docs/limits.md names a constant of the code and gives its value. Defaults: init's are written once
-in the code (`fill` in src/run/init_plan.cc) and told in docs/environment.md, the public headers and init's docstring.
+Defaults: init's are written once in the code (`fill` in src/run/init_plan.cc) and repeated in docs/environment.md, the
+public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
-Promises: each test that docs/promises.md names is there, and a promise without one says why.
 """
 
 from __future__ import annotations
 
 import ast
-import operator
 import re
 from collections.abc import Iterator, Mapping
 
-LIMITS = "docs/limits.md"
 ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
-PROMISES = "docs/promises.md"
 LAUNCH = "src/run/init_plan.cc"
 EXIT_CODES = "src/cli/commands/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"
 
 Files = Mapping[str, str]
-
-UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-CHRONO = {"nanoseconds": 1, "microseconds": 1_000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
-OPERATORS = {ast.Mult: operator.mul, ast.LShift: operator.lshift, ast.Add: operator.add, ast.Sub: operator.sub}
 
 
 def table_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -49,61 +41,6 @@ def literal(cell: str) -> str | None:
     return found[1] if found else None
 
 
-def evaluate(expression: str) -> int | None:
-    """A C++ integer expression of literals; None where it is anything else."""
-    plain = re.sub(r"(?<=\d)'(?=\d)", "", expression)
-    plain = re.sub(r"(?<=\d)[uUlL]+\b", "", plain)
-
-    def value(node: ast.AST) -> int:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            return int(OPERATORS[type(node.op)](value(node.left), value(node.right)))
-        raise ValueError(expression)
-
-    try:
-        return value(ast.parse(plain.strip(), mode="eval").body)
-    except (SyntaxError, ValueError):
-        return None
-
-
-def defined(files: Files, name: str) -> tuple[str, int | None] | None:
-    """Where the constant or the option with a default is defined, and its value (durations in ns) where it is one."""
-    pattern = re.compile(
-        rf"^\s*(?:(?:inline|static|constexpr|const)\s+)*(?P<type>[\w:]+)\s+{name}\s*"
-        rf"(?:=\s*(?P<a>[^;]+)|{{(?P<b>[^}}]*)}});"
-        rf"|^#define\s+{name}\s+(?P<c>.+)$"
-        rf"|^{name}(?:: int)? = (?P<d>.+)$",
-        re.M,
-    )
-    for path, text in files.items():
-        if path.startswith(CODE_FOLDERS) and (found := pattern.search(text)):
-            number = evaluate(found["a"] or found["b"] or found["c"] or found["d"] or "")
-            unit = CHRONO.get((found["type"] or "").rpartition("::")[2], 1)
-            return path, None if number is None else number * unit
-    return None
-
-
-def quantities(cell: str) -> set[int]:
-    """Each number of the cell, times its unit."""
-    found = re.finditer(r"(?<![\w.⁶³−-])(\d[\d,]*)\s*(%|[A-Za-zµ/]+)?", cell)
-    return {int(match[1].replace(",", "")) * UNITS.get(match[2] or "", 1) for match in found}
-
-
-def limits(files: Files) -> Iterator[str]:
-    for number, row in table_rows(files.get(LIMITS, "")):
-        names = re.findall(r"`(\w+)`", row.get("Name in the code", ""))
-        if not names:
-            yield f"{LIMITS}:{number}: the last cell names the constant: `kName`"
-        told = quantities(row["Limit"])
-        for name in names:
-            found = defined(files, name)
-            if found is None:
-                yield f"{LIMITS}:{number}: {name} is not in the code"
-            elif told and found[1] is not None and found[1] not in told:
-                yield f'{LIMITS}:{number}: "{row["Limit"]}", but {name} is {found[1]} in {found[0]}'
-
-
 def init_defaults(files: Files) -> dict[str, tuple[str, str]]:
     """Option to (variable or "", default), from the one place in the code."""
     fills = re.findall(r'fill\(&o->(\w+), (?:"(\w+)"|nullptr), "([^"]*)"\)', files.get(LAUNCH, ""))
@@ -118,12 +55,9 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
             value = field and re.search(r'"(\w+)"(?: \(default|, the default)|else "(\w+)"', field[2])
             if field and value:
                 yield number, field[1], value[1] or value[2]
-        elif path == "python/tracker/_init.py":
+        elif path == "python/tracker/_recording/init.py":
             told = re.match(r"\s*default: (.*)", line)
             for option, default in re.findall(r'(\w+) "(\w+)"', told[1]) if told else ():
-                yield number, option, default
-        elif path == LIMITS:
-            for option, default in re.findall(r'`(\w+)="(\w+)"`\), then', line):
                 yield number, option, default
 
 
@@ -135,7 +69,7 @@ def defaults(files: Files) -> Iterator[str]:
         if variable in variables and literal(row["Default"]) != variables[variable]:
             yield f"{ENVIRONMENT}:{number}: {variable} is by default {variables[variable]!r} in {LAUNCH}"
     for path, text in files.items():
-        if path.startswith("include/") or path in (LIMITS, "python/tracker/_init.py"):
+        if path.startswith("include/") or path == "python/tracker/_recording/init.py":
             for number, option, default in told_defaults(path, text):
                 if option in truth and truth[option][1] != default:
                     yield f"{path}:{number}: {option} is by default {truth[option][1]!r} in {LAUNCH}"
@@ -208,36 +142,7 @@ def text_signatures(files: Files, known: Mapping[tuple[str, str], tuple[str, str
                     yield f"{path}:{line}: {match[1]}({parameter}={default}), but {first[0]} in {first[1]}"
 
 
-def tests_of(path: str, text: str) -> set[str]:
-    """The names that a document may give to the tests of a file: "Suite.Name" in C++, those of functions in Python."""
-    if path.endswith(".py"):
-        return {function.name for function in python_functions(text) if function.name.startswith("test_")}
-    return {f"{suite}.{name}" for suite, name in re.findall(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", text, re.M)}
-
-
-def promises(files: Files) -> Iterator[str]:
-    """In the last column of docs/promises.md: files, each followed by tests of it; or "–" and why there are none."""
-    for number, row in table_rows(files.get(PROMISES, "")):
-        cell = row.get("Tested by", "")
-        named = re.findall(r"`([^`]+)`", cell)
-        if cell.startswith("–"):
-            if len(cell) < len("– why"):
-                yield f"{PROMISES}:{number}: a promise without a test says why"
-            continue
-        path, known = "", set[str]()
-        if not named or "/" not in named[0]:
-            yield f"{PROMISES}:{number}: the last cell begins with the file of a test, or with – and why there is none"
-            continue
-        for name in named:
-            if "/" in name:
-                path, known = name, tests_of(name, files.get(name, ""))
-                if name not in files:
-                    yield f"{PROMISES}:{number}: {name} does not exist"
-            elif name not in known and path in files:
-                yield f"{PROMISES}:{number}: {path} has no test {name}"
-
-
-CHECKS = (limits, defaults, variables, exit_codes, signatures, promises)
+CHECKS = (defaults, variables, exit_codes, signatures)
 
 
 def documented_values(files: Files) -> Iterator[str]:

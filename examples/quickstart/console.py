@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What a program prints, and what its children do, is kept with the run. Run: python console.py"""
 
+# [sample]
 import subprocess
 
 import tracker
 
-# [sample]
 run = tracker.init(project="mnist", console="fd")  # without console="fd": what Python prints
 print("epoch 1: loss 0.5", flush=True)
 subprocess.run(["echo", "a line of a child process"], check=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Images, tables and the like through the same log()."""
 
+# [sample]
 import tracker
 
-# [sample]
 run = tracker.init(project="mnist")
 pixels = [[(x + y) / 126 for x in range(64)] for y in range(64)]  # or an array of NumPy, torch, an image of Pillow
 run.log({"samples": tracker.Image(pixels, caption="a gradient", boxes=[(4, 4, 20, 20)])}, step=1)

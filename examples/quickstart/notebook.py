@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A cell of a notebook; run again it ends this run and makes another one."""
 
+# [sample]
 import tracker
 
-# [sample]
 run = tracker.init(project="mnist", config={"lr": 0.1})
 for step in range(1000):
     run.log({"loss": 1 / (1 + step), "acc": step / 1000}, step=step)

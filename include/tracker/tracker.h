@@ -45,7 +45,7 @@ typedef enum trk_code {
   TRK_VERSION = 6, /* written by a newer version */
   TRK_BUSY = 7,
   TRK_TIMEOUT = 8, /* a bounded wait ended; nothing is lost */
-  TRK_LIMIT = 9,   /* a documented limit (docs/limits.md): the point was dropped and counted */
+  TRK_LIMIT = 9,   /* a documented limit: the point was dropped and counted */
   TRK_CLOSED = 10, /* the run is finished, disabled, gated by its rank, or belongs to the parent process */
   TRK_UNSUPPORTED = 11
 } trk_code;
@@ -53,6 +53,8 @@ typedef enum trk_code {
 #define TRK_NUL_TERMINATED ((size_t)-1)
 /* "1 + the run's largest step". Of calls at the same time each gets a step of its own; after INT64_MAX there is no next
  * step, and calls get that one again. INT64_MIN itself is therefore not a step; every other int64 is. */
+/* Limit: the one int64 that is no step: it means the next one. Beyond it: after 2^63 - 1 the next step is that step
+ * again. */
 #define TRK_STEP_AUTO INT64_MIN
 
 typedef struct trk_run trk_run;           /* a run this process writes */
@@ -146,7 +148,7 @@ typedef struct trk_init_options {
   const char* resume;  /* "never" (default) | "allow" | "must" */
   const char* ranks;   /* "first" (default) | "observe" | "all"; TRACKER_RANKS */
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
-  const char* on_full; /* "wait" (default: a while, then drop and count, docs/limits.md) | "drop" | "block": for as long
+  const char* on_full; /* "wait" (default: a while, then drop and count) | "drop" | "block": for as long
                           as the store accepts nothing; signal handlers run meanwhile, and the wait continues */
   int32_t rank;        /* -1, and 0 without a world_size: read from the environment (ARCHITECTURE.md, ranks) */
   int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
@@ -378,9 +380,9 @@ typedef struct trk_artifact_options {
  * Passes the present content of the artifact to a background thread, which stores it as a version of the run's project,
  * and returns. A file is cloned, copied (new ones of at most 64 MiB together) or held open in the call, so that its
  * present content is stored (docs/artifacts.md). What is in the store already is not stored again. A file that is held
- * open and overwritten, a disk error and a queue that stays full (docs/limits.md) fail the artifact, never the run:
- * counted in trk_status, reported once on stderr and by trk_artifact_wait. `options` may be NULL. If nothing is
- * recorded (disabled, gated, a forked child) it does nothing and returns TRK_OK.
+ * open and overwritten, a disk error and a queue that stays full fail the artifact, never the run: counted in
+ * trk_status, reported once on stderr and by trk_artifact_wait. `options` may be NULL. If nothing is recorded
+ * (disabled, gated, a forked child) it does nothing and returns TRK_OK.
  * Errors: TRK_INVALID, TRK_LIMIT: a bad alias or tag; strict: what was refused at once.
  */
 TRK_API trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifact_options* options,

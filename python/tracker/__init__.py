@@ -27,44 +27,44 @@ from tracker._core import (
     StoreError,
     TrackerError,
 )
-from tracker._current import define_metric, finish, flush, log, log_artifact, use_artifact
-from tracker._init import init
-from tracker._run import Run
+from tracker._open_runs import define_metric, finish, flush, log, log_artifact, use_artifact
+from tracker._recording.init import init
+from tracker._recording.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from tracker._artifact import Artifact as Artifact
-    from tracker._artifact_read import ArtifactFile as ArtifactFile
-    from tracker._artifact_read import ArtifactList as ArtifactList
-    from tracker._artifact_read import ArtifactUse as ArtifactUse
-    from tracker._artifact_read import RefusedArtifact as RefusedArtifact
-    from tracker._artifact_read import StoredArtifact as StoredArtifact
-    from tracker._audio_video import Audio as Audio
-    from tracker._audio_video import Video as Video
-    from tracker._connect import Connection as Connection
-    from tracker._documents import Html as Html
-    from tracker._documents import Markdown as Markdown
-    from tracker._documents import Plotly as Plotly
-    from tracker._documents import Text as Text
-    from tracker._history import History as History
-    from tracker._history import Table as HistoryTable
-    from tracker._image import Image as Image
-    from tracker._mappings import Config, Summary
-    from tracker._media import Media as Media
-    from tracker._media_read import MediaEntry as MediaEntry
-    from tracker._media_read import TableData as TableData
-    from tracker._ranks import AcrossRanks as AcrossRanks
-    from tracker._ranks import Attempt as Attempt
-    from tracker._ranks import Rank as Rank
-    from tracker._read import StoredRun as StoredRun
-    from tracker._run_list import RunList as RunList
-    from tracker._structured import Histogram as Histogram
-    from tracker._structured import confusion_matrix as confusion_matrix
-    from tracker._structured import pr_curve as pr_curve
-    from tracker._structured import roc_curve as roc_curve
-    from tracker._table import Table as Table
+    from tracker._artifacts.artifact import Artifact as Artifact
+    from tracker._media.audio_video import Audio as Audio
+    from tracker._media.audio_video import Video as Video
+    from tracker._media.documents import Html as Html
+    from tracker._media.documents import Markdown as Markdown
+    from tracker._media.documents import Plotly as Plotly
+    from tracker._media.documents import Text as Text
+    from tracker._media.histograms_curves import Histogram as Histogram
+    from tracker._media.histograms_curves import confusion_matrix as confusion_matrix
+    from tracker._media.histograms_curves import pr_curve as pr_curve
+    from tracker._media.histograms_curves import roc_curve as roc_curve
+    from tracker._media.image import Image as Image
+    from tracker._media.medium import Media as Media
+    from tracker._media.table import Table as Table
+    from tracker._reading.attempts_ranks import AcrossRanks as AcrossRanks
+    from tracker._reading.attempts_ranks import Attempt as Attempt
+    from tracker._reading.attempts_ranks import Rank as Rank
+    from tracker._reading.connect import Connection as Connection
+    from tracker._reading.history import History as History
+    from tracker._reading.history import Table as HistoryTable
+    from tracker._reading.run_list import RunList as RunList
+    from tracker._reading.stored_artifact import ArtifactFile as ArtifactFile
+    from tracker._reading.stored_artifact import ArtifactList as ArtifactList
+    from tracker._reading.stored_artifact import ArtifactUse as ArtifactUse
+    from tracker._reading.stored_artifact import RefusedArtifact as RefusedArtifact
+    from tracker._reading.stored_artifact import StoredArtifact as StoredArtifact
+    from tracker._reading.stored_media import MediaEntry as MediaEntry
+    from tracker._reading.stored_media import TableData as TableData
+    from tracker._reading.stored_run import StoredRun as StoredRun
+    from tracker._recording.config_summary import Config, Summary
 
     run: Run | None
     config: Config
@@ -130,20 +130,20 @@ __all__ = [
 
 # Media, and types of what is read: imported when they are asked for, as most runs log and read none.
 _LATER = {
-    **dict.fromkeys(("Audio", "Video"), "_audio_video"),
-    **dict.fromkeys(("Html", "Markdown", "Plotly", "Text"), "_documents"),
-    **dict.fromkeys(("Histogram", "confusion_matrix", "pr_curve", "roc_curve"), "_structured"),
-    **dict.fromkeys(("MediaEntry", "TableData"), "_media_read"),
-    "Image": "_image",
-    "Media": "_media",
-    "Table": "_table",
-    **dict.fromkeys(("History", "HistoryTable"), "_history"),
-    "RunList": "_run_list",
-    "StoredRun": "_read",
-    **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_ranks"),
-    "Artifact": "_artifact",
+    **dict.fromkeys(("Audio", "Video"), "_media.audio_video"),
+    **dict.fromkeys(("Html", "Markdown", "Plotly", "Text"), "_media.documents"),
+    **dict.fromkeys(("Histogram", "confusion_matrix", "pr_curve", "roc_curve"), "_media.histograms_curves"),
+    **dict.fromkeys(("MediaEntry", "TableData"), "_reading.stored_media"),
+    "Image": "_media.image",
+    "Media": "_media.medium",
+    "Table": "_media.table",
+    **dict.fromkeys(("History", "HistoryTable"), "_reading.history"),
+    "RunList": "_reading.run_list",
+    "StoredRun": "_reading.stored_run",
+    **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_reading.attempts_ranks"),
+    "Artifact": "_artifacts.artifact",
     **dict.fromkeys(
-        ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_artifact_read"
+        ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_reading.stored_artifact"
     ),
 }
 _NOT_YET = frozenset({"sync", "upload"})
@@ -168,7 +168,7 @@ def runs(
     Threads: any. Cost: a stat a run and a read of every run that changed since the last listing; the runs themselves
     are opened when they are looked at.
     """
-    from tracker._runs import list_runs
+    from tracker._reading.find_runs import list_runs
 
     return list_runs(project, where, sort, limit, offset, dir)
 
@@ -180,7 +180,7 @@ def login(host: str | None = None, token: str | None = None) -> bool:
     saved all the same. ValueError where the host is none, or the server refuses the token; then nothing is saved.
     host, token: default TRACKER_HOST and TRACKER_TOKEN. Cost: one request, at most some 10 s.
     """
-    from tracker._options import label
+    from tracker._arguments import label
 
     return _core.login(label("host", host) or "", label("token", token) or "")
 
@@ -192,7 +192,7 @@ def open_run(name: str | os.PathLike[str], *, dir: str | None = None) -> StoredR
 
     Raises NotFoundError with close names, ValueError that lists the runs where several fit. Threads: any.
     """
-    from tracker._runs import open_run as open_stored
+    from tracker._reading.find_runs import open_run as open_stored
 
     return open_stored(name, dir)
 
@@ -204,7 +204,7 @@ def connect(host: str | None = None, token: str | None = None) -> Connection:
     TRACKER_TOKEN, else that of login() for this host. ValueError where either is missing or host is no address;
     StoreError where it does not answer, TrackerError where it is no tracker server or refuses the token.
     """
-    from tracker._connect import connect as connect_to
+    from tracker._reading.connect import connect as connect_to
 
     return connect_to(host, token)
 
@@ -214,7 +214,7 @@ def artifact(name: str, *, project: str | None = None, dir: str | None = None) -
 
     project: of a name without one; default: TRACKER_PROJECT, else "default". Raises NotFoundError with close names.
     """
-    from tracker._artifact_read import find
+    from tracker._reading.stored_artifact import find
 
     return find(name, project, dir)
 
@@ -224,18 +224,18 @@ def artifacts(project: str | None = None, *, type: str | None = None, dir: str |
 
     Damaged documents are named by a RuntimeWarning. Cost: reads a small file a version.
     """
-    from tracker._artifact_read import list_all
+    from tracker._reading.stored_artifact import list_all
 
     return list_all(project, type, dir)
 
 
 def __getattr__(name: str) -> object:
-    from tracker import _current
+    from tracker import _open_runs
 
     if name == "run":
-        return _current.find("tracker.run")
+        return _open_runs.find("tracker.run")
     if name in ("config", "summary"):
-        return getattr(_current.require(f"tracker.{name}"), name)
+        return getattr(_open_runs.require(f"tracker.{name}"), name)
     if name in _LATER:
         import importlib
 

@@ -22,6 +22,8 @@ namespace tracker::internal {
 
 constexpr size_t kManifestMappedBytes = 16u << 20;  // larger manifests are mapped
 // With less free space artifacts are refused, and metrics continue: 2 GiB, or 2 % if that is less, on a small disk.
+// Limit: bytes of the disk that artifacts and media leave free, or 1/50 of a smaller disk. Beyond it: an error, media
+// are dropped and counted; metrics go on.
 constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
 constexpr uint64_t kArtifactFreeShare = 50;
 

@@ -19,7 +19,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kDraftFilesMax = 100'000;  // files and references added one by one
+// Limit: files and references of an artifact that are added one by one. Beyond it: an error.
+constexpr size_t kDraftFilesMax = 100'000;
 
 class ArtifactDraft {
  public:

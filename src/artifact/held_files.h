@@ -18,9 +18,12 @@
 
 namespace tracker::internal {
 
+// Limit: bytes of new files of an artifact that the call copies. Beyond it: files are held open and copied later.
 constexpr uint64_t kCopiedInCallBytesMax = 64ull << 20;  // of one artifact; clones do not count
-constexpr uint64_t kHeldFilesMax = 1000;                 // of one artifact; further files are opened by name later
-constexpr int kHeldOpenMax = 256;                        // files held open by the process
+// Limit: files that an artifact holds open. Beyond it: found by their names again.
+constexpr uint64_t kHeldFilesMax = 1000;
+// Limit: files that a process holds open for artifacts. Beyond it: found by their names again.
+constexpr int kHeldOpenMax = 256;
 
 // Makes a folder of the store for files that are written for one artifact. `held` is the lease on its name: `tracker
 // gc` removes the folders of dead processes.

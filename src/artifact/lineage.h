@@ -21,6 +21,7 @@
 
 namespace tracker::internal {
 
+// Limit: uses that a lineage reads. Beyond it: the lineage says so.
 constexpr size_t kLineageEdgesMax = 100'000;
 
 enum class ArtifactUse { kOutput, kInput };
@@ -59,6 +60,7 @@ struct RefusedArtifact {
   std::vector<std::string> aliases;  // that were requested for it
 };
 
+// Limit: bytes of the reason why an artifact was refused. Beyond it: cut.
 constexpr size_t kRefusalBytesMax = 4096;
 
 // The payload of the event for the writer's frames. `run` and `time_us` are not part of it.

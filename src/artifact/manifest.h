@@ -19,11 +19,16 @@ namespace tracker::internal {
 
 constexpr uint16_t kManifestVersion = 1;
 constexpr size_t kManifestHeaderBytes = 8;
+// Limit: files and references of an artifact. Beyond it: an error.
 constexpr uint64_t kManifestEntriesMax = 10'000'000;
+// Limit: bytes of a manifest. Beyond it: an error.
 constexpr size_t kManifestBytesMax = size_t{4} << 30;
+// Limit: bytes of a path in an artifact. Beyond it: an error that names it.
 constexpr size_t kArtifactPathBytesMax = 4096;
+// Limit: bytes of a part of a path in an artifact. Beyond it: an error that names it.
 constexpr size_t kArtifactPathPartBytesMax = 255;
-constexpr size_t kReferenceBytesMax = 8192;  // a URI; its checksum
+// Limit: bytes of a URI, and of its checksum. Beyond it: an error.
+constexpr size_t kReferenceBytesMax = 8192;
 
 // On disk: do not change the numbers.
 enum class EntryKind : uint8_t { kFile = 1, kReference = 2 };

@@ -21,13 +21,20 @@
 namespace tracker::internal {
 
 constexpr const char* kArtifactsFolder = "artifacts";
+// Limit: bytes of the document of a version or change. Beyond it: named as damaged.
 constexpr size_t kArtifactDocumentBytesMax = 2 << 20;
+// Limit: bytes of the metadata of an artifact as JSON. Beyond it: an error.
 constexpr size_t kArtifactMetadataBytesMax = 1 << 20;
+// Limit: bytes of the description of an artifact. Beyond it: an error.
 constexpr size_t kArtifactDescriptionBytesMax = 64 * 1024;
+// Limit: versions of an artifact. Beyond it: an error.
 constexpr int64_t kArtifactVersionsMax = 1'000'000;
+// Limit: changes of aliases and tags of an artifact. Beyond it: an error.
 constexpr int64_t kArtifactMarksMax = 10'000'000;
-constexpr size_t kAliasesAMarkMax = 64;      // aliases, and tags, of one mark
-constexpr size_t kAliasesAVersionMax = 256;  // tags too
+// Limit: aliases, and tags, of one change. Beyond it: an error.
+constexpr size_t kAliasesAMarkMax = 64;
+// Limit: aliases, and tags, of one version. Beyond it: an error.
+constexpr size_t kAliasesAVersionMax = 256;
 constexpr std::string_view kLatestAlias = "latest";
 
 // A name: a label without "/", ":" and "@". An alias or tag: the same; an alias is not of the form v<digits>.

@@ -23,6 +23,7 @@
 
 namespace tracker::internal {
 
+// Limit: tries to read a file that changes meanwhile. Beyond it: the artifact is refused by name.
 constexpr int kSnapshotTriesMax = 3;
 // A write(2) of 1 MiB into the page cache takes four times the CPU of eight of 128 KiB (decision 0026).
 constexpr size_t kSnapshotBufferBytes = 128 << 10;

@@ -15,6 +15,7 @@
 
 namespace tracker::internal {
 
+// Limit: nesting of folders in an artifact. Beyond it: an error that names it.
 constexpr int kFolderDepthMax = 256;
 
 // The regular file at `path`, which the user named: links are followed. kNotFound; kInvalid names what it is instead (a

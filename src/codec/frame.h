@@ -22,6 +22,7 @@
 namespace tracker::internal {
 
 constexpr uint16_t kFrameVersion = 1;
+// Limit: bytes of a frame that a reader takes. Beyond it: refused as damaged.
 constexpr size_t kFrameBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the writer makes much smaller frames
 
 // A series of a writer: ids start at 1 and are never reused within the writer. One metric logged as two types is two

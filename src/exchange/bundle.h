@@ -19,7 +19,9 @@ constexpr std::string_view kBundleMagic = "TRKBUND\n";
 constexpr std::string_view kBundleEnd = "TRKBEND\n";
 constexpr uint32_t kBundleVersion = 1;
 constexpr std::string_view kBundleArtifacts = "artifacts/", kBundleBlobs = "blobs/", kBundleMark = "-mark-";
+// Limit: files of a bundle. Beyond it: an error.
 constexpr uint32_t kBundleFilesMax = 1'000'000;
+// Limit: bytes of the name of a file in a bundle. Beyond it: an error.
 constexpr size_t kBundleNameBytesMax = 255;
 constexpr size_t kBundleBufferBytes = 128 << 10;
 

@@ -25,7 +25,9 @@ namespace tracker::internal {
 namespace {
 
 constexpr size_t kCsvBufferBytes = 1u << 20;
+// Limit: bytes of a line of a CSV. Beyond it: a problem; the rest of the file is left out.
 constexpr size_t kCsvLineBytesMax = 16u << 20;
+// Limit: fields of a line of a CSV. Beyond it: a problem; the rest of the file is left out.
 constexpr size_t kCsvColumnsMax =
     65'536;  // a field takes about 32 bytes besides its text: a line of commas would take a GiB
 

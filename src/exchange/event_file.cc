@@ -188,7 +188,7 @@ Result<EventFile> EventFile::open(const std::string& path) {
   auto fd = open_file(path, O_RDONLY);
   if (!fd.ok()) return fd.status();
   struct stat info{};
-  if (::fstat(fd->get(), &info) != 0) return Status::from_errno(errno, "cannot look at", path);
+  if (::fstat(fd->get(), &info) != 0) return Status::from_errno(errno, "cannot examine", path);
   if (!S_ISREG(info.st_mode)) return Status(Code::kInvalid, path + " is no file");
   EventFile out;
   out.path_ = path;

@@ -15,7 +15,8 @@
 namespace tracker::internal {
 
 constexpr size_t kEventBufferBytes = 1u << 20;
-constexpr uint64_t kEventRecordBytesMax = 64u << 20;  // a larger one (a graph, a video) is skipped
+// Limit: bytes of a record of an event file. Beyond it: left out and counted.
+constexpr uint64_t kEventRecordBytesMax = 64u << 20;
 
 uint32_t masked_crc32c(std::string_view bytes);
 void append_event_record(std::string_view event, std::string* out);

@@ -12,8 +12,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kEventMediaMax = 1'000;  // of one value, which is a list then
-constexpr size_t kEventBinsMax = 2'048;   // of a histogram, as of a logged one
+// Limit: images or sounds of one value of an event file. Beyond it: the first ones are taken.
+constexpr size_t kEventMediaMax = 1'000;
+// Limit: bins of a histogram in an event file. Beyond it: left out and counted.
+constexpr size_t kEventBinsMax = 2'048;
 
 struct EventMedium {
   Value said;                  // its event without the file: kind, width, …

@@ -16,8 +16,10 @@
 
 namespace tracker::internal {
 
-constexpr int kImportDepthMax = 16;          // nested folders that are searched
-constexpr size_t kImportFilesMax = 200'000;  // files of a source
+// Limit: nesting of folders of a source. Beyond it: the first is named, and the rest is imported.
+constexpr int kImportDepthMax = 16;
+// Limit: files of a source. Beyond it: the first is named, and the rest is imported.
+constexpr size_t kImportFilesMax = 200'000;
 
 // Puts the file of a medium below a run's folder and returns the fields for its event: digest, ext, bytes. kLimit: no
 // space.

@@ -20,8 +20,10 @@ namespace tracker::internal {
 constexpr const char* kImportLockFile = "import.lock";
 constexpr std::string_view kImportFolderPrefix = "import.new-";  // and 16 hex digits: a run that is being built
 constexpr std::string_view kImportJournal = "import";            // WriterIdentity.journal of imported runs
-constexpr int kImportLabelsMax = 100'000;                        // runs of one label in a project
-constexpr size_t kImportProblemsMax = 1'000;                     // lines that are kept; further ones are counted
+// Limit: imported runs of one label in a project. Beyond it: an error.
+constexpr int kImportLabelsMax = 100'000;
+// Limit: problems of an import that are listed. Beyond it: counted.
+constexpr size_t kImportProblemsMax = 1'000;
 
 // The identity of a run in its source. The uid is derived from `kind` and `key`: a second import of one source finds
 // its run.

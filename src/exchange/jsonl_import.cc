@@ -20,6 +20,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: bytes of a line of JSON lines. Beyond it: a problem; the rest of the file is left out.
 constexpr size_t kJsonLineBytesMax = 16u << 20;
 constexpr size_t kJsonReadBytes = 1u << 20;
 

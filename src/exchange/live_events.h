@@ -17,8 +17,9 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kLiveEventsRows = 32 * 1024;              // of one batch
-constexpr uint64_t kLiveEventsBytesMax = uint64_t{4} << 30;  // of the file; later rows are only in the export
+constexpr uint64_t kLiveEventsRows = 32 * 1024;  // of one batch
+// Limit: bytes of the live TensorBoard file. Beyond it: the file grows no more, reported once.
+constexpr uint64_t kLiveEventsBytesMax = uint64_t{4} << 30;
 
 struct LiveEventsPlan {
   int64_t rank = 0, attempt = 1;

@@ -23,6 +23,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: kinds of things left out that are listed. Beyond it: counted as one kind.
 constexpr size_t kImportKindsMax = 100;  // kinds of what is omitted may have names from the source
 // Of an attribute that stores how much of a part of the source was imported.
 constexpr std::string_view kImportMarkPrefix = "imported/";

@@ -29,8 +29,10 @@ namespace tracker::internal {
 
 constexpr size_t kImportFrameBytes = 2u << 20;  // rows that are held before they become a frame
 constexpr size_t kImportColumnsMax = 16'384;    // and columns
-constexpr uint32_t kImportSeriesMax = 262'144;  // metrics of one run; points of further ones are omitted and counted
-constexpr size_t kImportRestartsMax = 1'000;    // each is a database; rows after further restarts shadow nothing
+// Limit: metrics of an imported run. Beyond it: their points are left out and counted.
+constexpr uint32_t kImportSeriesMax = 262'144;
+// Limit: restarts of an imported run that take rows back. Beyond it: rows of further ones stay, and are counted.
+constexpr size_t kImportRestartsMax = 1'000;  // each is a database; rows after further restarts shadow nothing
 
 class RunImport {
  public:

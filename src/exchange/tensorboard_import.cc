@@ -27,6 +27,7 @@ namespace {
 
 constexpr uint64_t kProgressBytes = 4u << 20;
 constexpr double kTimeMaxS = 9e12;  // fits into microseconds
+// Limit: nesting of a value of hyperparameters. Beyond it: left out.
 constexpr int kProtoValueDepthMax = 16;
 
 bool is_time(double seconds) { return std::isfinite(seconds) && std::fabs(seconds) < kTimeMaxS; }

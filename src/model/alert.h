@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An alert: what the code of a run tells people of, while it runs. Its levels and bounds (docs/limits.md). Pure
+// An alert: what the code of a run tells people of, while it runs. Its levels and bounds. Pure
 // functions. Threads: any.
 #pragma once
 
@@ -11,11 +11,17 @@
 
 namespace tracker::internal {
 
+// Limit: bytes of the title of an alert. Beyond it: cut; the alert says how much.
 constexpr size_t kAlertTitleBytesMax = 256;
+// Limit: bytes of the text of an alert. Beyond it: cut; the alert says how much.
 constexpr size_t kAlertTextBytesMax = 16 * 1024;
-constexpr uint64_t kAlertsMax = 1'000;  // of a process that records the run
+// Limit: alerts of a process that records a run, and of an imported run. Beyond it: dropped, counted, reported once; an
+// error with strict.
+constexpr uint64_t kAlertsMax = 1'000;
+// Limit: alerts of a process in a minute. Beyond it: dropped, counted, reported once; an error with strict.
 constexpr uint64_t kAlertsAMinute = 60;
-constexpr uint64_t kAlertsShown = 1'000;  // that one reading gives, the last ones
+// Limit: alerts that one reading gives, the last ones. Beyond it: `total` says how many there are.
+constexpr uint64_t kAlertsShown = 1'000;
 
 enum class AlertLevel : uint8_t { kInfo, kWarn, kError };
 

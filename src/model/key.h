@@ -10,12 +10,19 @@
 
 namespace tracker::internal {
 
-constexpr size_t kKeyBytesMax = 1024;   // metric, config and summary keys
-constexpr size_t kLabelBytesMax = 256;  // project, id, name, group, job_type, a tag
+// Limit: bytes of UTF-8 of a metric, config or summary key. Beyond it: the value is counted as rejected and the key
+// named once on stderr; config and summary raise ValueError too.
+constexpr size_t kKeyBytesMax = 1024;
+// Limit: bytes of UTF-8 of a project, id, name, group, job_type, tag, alias, artifact name or type. Beyond it: an
+// error.
+constexpr size_t kLabelBytesMax = 256;
 constexpr size_t kFolderNameBytesMax = 200;
+// Limit: bytes of the path of a run's folder; of project and id each byte but letters, digits, ., _ and - takes three.
+// Beyond it: an error of init.
 constexpr size_t kRunPathBytesMax =
     440;  // of the folder of a run; SQLite takes 512 with the name of a file in the making
-constexpr size_t kInlineTextBytesMax = 64 * 1024;  // texts up to here pass through the ring (P1)
+// Limit: bytes of a text that passes through the ring (P1). Beyond it: it waits in memory for the disk, at most 100 ms.
+constexpr size_t kInlineTextBytesMax = 64 * 1024;
 
 bool is_utf8(std::string_view text);
 // A metric, config or summary key: 1..1024 bytes of UTF-8 without NUL. kInvalid says which rule was broken.

@@ -15,8 +15,11 @@
 namespace tracker::internal {
 
 constexpr const char* kMediaFolder = "media";
-constexpr uint64_t kMediaBytesMax = 1ull << 30;            // of one file
-constexpr size_t kMediaDescriptionBytesMax = 1024 * 1024;  // of what an event says of one value, encoded
+// Limit: bytes of a media file. Beyond it: counted as rejected.
+constexpr uint64_t kMediaBytesMax = 1ull << 30;
+// Limit: bytes of what an event says of a medium. Beyond it: dropped and counted.
+constexpr size_t kMediaDescriptionBytesMax = 1024 * 1024;
+// Limit: bytes of the word for a kind of media. Beyond it: counted as rejected.
 constexpr size_t kMediaKindBytesMax = 32;
 
 // "png", "wav", ...: those that a reader opens.

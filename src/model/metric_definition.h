@@ -19,7 +19,9 @@ const char* summary_kind_name(SummaryKind kind);  // "last", "min", "max", "mean
 enum class Goal : uint8_t { kNone, kMinimize, kMaximize };
 const char* goal_name(Goal goal);  // "", "minimize", "maximize"
 
-constexpr size_t kMetricDefinitionsMax = 4096;  // a process; further ones are refused
+// Limit: names and patterns of define_metric a process. Beyond it: not recorded, reported once; an error with strict
+// and from C and C++.
+constexpr size_t kMetricDefinitionsMax = 4096;
 
 struct MetricDefinition {
   std::string step_metric;           // default x of readers; empty: the step

@@ -15,6 +15,7 @@
 
 namespace tracker::internal {
 
+// Limit: nesting of a config value in the format. Beyond it: refused.
 constexpr int kValueDepthMax = 64;
 
 class Value {

@@ -11,9 +11,13 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kMaxDiskMin = 32ull << 20;     // a smaller max_disk is an error of init
-constexpr uint64_t kDiskReserve = 8ull << 20;     // kept for what ends a run: the WAL's way into its file, compaction
-constexpr uint64_t kDiskEndReserve = 4ull << 20;  // of it for the end alone: settings are dropped too
+// Limit: least bytes of max_disk. Beyond it: an error of init.
+constexpr uint64_t kMaxDiskMin = 32ull << 20;
+// Limit: bytes below max_disk at which a store takes no more. Beyond it: points, texts and media are dropped and
+// counted, reported once; a download is an error.
+constexpr uint64_t kDiskReserve = 8ull << 20;  // kept for what ends a run: the WAL's way into its file, compaction
+// Limit: bytes below max_disk at which only the end of a run is stored. Beyond it: dropped and counted.
+constexpr uint64_t kDiskEndReserve = 4ull << 20;
 constexpr uint64_t kDiskAgain = 2ull << 20;       // room beside the reserve that lets points in again
 constexpr uint64_t kDiskRingRoom = 256ull << 10;  // what a ring may hold when all rings full would not fit
 constexpr uint64_t kDiskShare = 4;                // of the room left a writer takes one part before it looks again

@@ -23,6 +23,7 @@ std::string count_text(uint64_t n, std::string_view one, std::string_view many);
 // Says each line once, and no more than kSaidMax different ones (then one line that more are counted only).
 class SayOnce {
  public:
+  // Limit: different warnings of a run on stderr. Beyond it: counted only.
   static constexpr size_t kSaidMax = 32;
   SayOnce() = default;
   // Lines about a run begin with its name: several may be recorded at once.

@@ -34,8 +34,10 @@ namespace tracker::internal {
 struct WriterSnapshot;
 
 constexpr std::chrono::milliseconds kFlushAskInterval{50};  // of flush(), whether to wait on: a signal is seen so late
-constexpr std::chrono::milliseconds kDrainInterval{100};    // P1: what a container's death may cost
-constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power loss may cost, plus one fsync
+// Limit: time from a log call to its commit (P1). Beyond it: the death of the container costs these points.
+constexpr std::chrono::milliseconds kDrainInterval{100};
+// Limit: time from a log call to the start of its fsync (P1). Beyond it: a loss of power costs these points.
+constexpr std::chrono::milliseconds kSyncInterval{1000};
 // How long before the oldest unsynced frame reaches kSyncInterval its fsync starts (decision 0048): together with the
 // last commit before that moment, or alone where nothing more is logged. The rest is for a thread that is late.
 constexpr std::chrono::milliseconds kSyncAhead{150};
@@ -43,20 +45,31 @@ constexpr std::chrono::milliseconds kSyncAheadAlone{50};
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 // While other ranks may be waiting to see that this one lives, and how long they do.
 constexpr std::chrono::seconds kAwaitedHeartbeat{1};
+// Limit: time that a rank waits for the run of rank 0. Beyond it: what it logged is dropped and counted, reported.
 constexpr std::chrono::minutes kRunAwaitMax{10};
 // Between two looks for the run that a rank waits for.
 constexpr std::chrono::milliseconds kAwaitLookFirst{50};
 constexpr std::chrono::milliseconds kAwaitLookMax{1000};
-constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;    // encoded frames that wait for the disk
-constexpr size_t kWaitingBytesMax = 40 * 1024 * 1024;  // rings, these frames, and texts that are in neither, together
+// Limit: bytes of encoded frames that wait for the disk. Beyond it: the points stay in the rings.
+constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;
+// Limit: bytes of rings, encoded frames and large texts that wait for the disk. Beyond it: rings are read no further;
+// large texts and media are dropped and counted (store not writable).
+constexpr size_t kWaitingBytesMax = 40 * 1024 * 1024;
 constexpr size_t kWaitingBytesEach = 4 * 1024 * 1024;  // of frames and of texts, whatever the others have
-constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
-constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;  // all that waits there, where lines of output still may
+// Limit: bytes of texts and config values above 64 KiB that wait to become a frame. Beyond it: dropped and counted.
+constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;
+// Limit: bytes of waiting texts and config values up to which lines of output are still taken. Beyond it: lines are not
+// recorded, and a mark counts them.
+constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;
 constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
-constexpr size_t kSamplesWaitingMax = 256;           // samples of the system that wait for the drain thread
-constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;   // facts of the environment that wait for it
-constexpr uint64_t kSeriesMemoryBytes = 300;         // what a metric takes in all tables together, as measured
-constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
+// Limit: samples of the system that wait for the drain thread. Beyond it: left out, and the run has a note of it.
+constexpr size_t kSamplesWaitingMax = 256;
+// Limit: bytes of facts of the environment that wait for the drain thread. Beyond it: left out and counted as entries
+// lost, reported once.
+constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;
+constexpr uint64_t kSeriesMemoryBytes = 300;  // what a metric takes in all tables together, as measured
+// Limit: time since the last commit after which status() names the container no more.
+constexpr std::chrono::milliseconds kCommitLate{300};
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
 // What a rank joins.

@@ -22,6 +22,7 @@
 namespace tracker::internal {
 
 // An attempt that a rank joins began at most so long before or after the rank's own process.
+// Limit: time between the start of a rank and of the run that it joins. Beyond it: not joined.
 constexpr std::chrono::minutes kClaimAgeMax{10};
 
 // When this process began, by the clock of its host.

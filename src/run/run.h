@@ -118,10 +118,16 @@ struct SeriesStatus {
   uint64_t points_logged() const { return points_stored + points_dropped + points_pending; }
 };
 
-constexpr std::chrono::milliseconds kFinishLocalMax{2000};  // what finish() waits for the disk; at exit, for all runs
-constexpr std::chrono::milliseconds kFinishArtifactsMax{10'000};  // what finish() waits for artifacts before that
-constexpr size_t kEndReasonBytesMax = 4096;                       // of what is said of the end; room for it is kept
-constexpr std::chrono::milliseconds kFinishLeast{20};  // at exit a run has so long, whatever those before it took
+// Limit: time that finish() waits for the disk, at exit for all runs together. Beyond it: the rest is recovered by the
+// next process that opens the store.
+constexpr std::chrono::milliseconds kFinishLocalMax{2000};
+// Limit: time that finish() waits for artifacts, and use_artifact() for one just logged. Beyond it: given up, counted
+// and named; use_artifact() raises.
+constexpr std::chrono::milliseconds kFinishArtifactsMax{10'000};
+// Limit: bytes of the reason of finish(), such as the last line of a traceback. Beyond it: cut; the text says how much.
+constexpr size_t kEndReasonBytesMax = 4096;
+// Limit: least time that each run has to finish at exit.
+constexpr std::chrono::milliseconds kFinishLeast{20};
 
 class Run : public std::enable_shared_from_this<Run> {
  public:

@@ -57,6 +57,7 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason, std::
 namespace {
 
 // At its end a run waits so long for the row that it leaves for the next listing.
+// Limit: time of the end of a run to write its row for listings. Beyond it: the next listing reads the run.
 constexpr std::chrono::milliseconds kRowWait{100};
 
 // With how much of it is missing, where that is anything.

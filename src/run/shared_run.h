@@ -27,7 +27,8 @@ std::string claim_text(const GetEnv& env, const RankInfo& rank, int ordinal);
 // Counts the inits of this process: called once an init.
 LaunchFacts facts_of_launch(const GetEnv& env);
 
-constexpr int kGenerationsMax = 10'000;  // runs of one launch key, or of one label that ranks share
+// Limit: runs of one launch, or of one label that ranks share. Beyond it: an error of init.
+constexpr int kGenerationsMax = 10'000;
 
 // Who is in a run and who asks: what decides whether a process joins the newest attempt or begins one.
 struct JoinRequest {
@@ -47,7 +48,9 @@ struct TakenAttempts {
 // The attempt a process belongs to: the newest one while it has no writer of this rank and is of the same launch and
 // world size, else the next one; after `restarts` elastic restarts at least restarts + 1. 1 in an empty run.
 int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request);
-constexpr int kClaimTriesMax = 10'000;  // each one lost means that another process has just taken a number
+// Limit: tries of an init to get a number of an attempt, each lost to another process. Beyond it: the number may not be
+// its own.
+constexpr int kClaimTriesMax = 10'000;
 // The number of a new attempt, larger than all that are taken and than `after`, and claimed: no other process gets it.
 // With `shared` the one of attempt_to_join(). A disk that takes no file gives a number without a claim, and so do
 // kClaimTriesMax tries that were all lost.

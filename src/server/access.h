@@ -19,9 +19,13 @@ namespace tracker::internal {
 
 constexpr const char* kServerFile = "server.db";
 constexpr std::string_view kTokenPrefix = "trk_";
+// Limit: seconds of a session. Beyond it: log in again.
 constexpr int64_t kSessionSeconds = 30 * 24 * 3600;
+// Limit: seconds of a one-use code. Beyond it: log in again.
 constexpr int64_t kCodeSeconds = 600;
-constexpr int kWrongLoginsAMinute = 10;  // of one address
+// Limit: wrong logins of one address in a minute. Beyond it: 429.
+constexpr int kWrongLoginsAMinute = 10;
+// Limit: addresses that are remembered for wrong logins. Beyond it: all are forgotten.
 constexpr size_t kLoginAddressesMax = 10'000;
 
 // Bits of Grant.scopes. On disk: do not change the numbers.

@@ -15,6 +15,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr uint64_t kFilesLimit = 1000;
+// Limit: files of a version of one answer. Beyond it: 400.
 constexpr uint64_t kFilesLimitMax = 10'000;
 
 Value text_values(const std::vector<std::string>& texts) {

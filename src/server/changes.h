@@ -19,7 +19,8 @@ namespace tracker::internal {
 
 constexpr int64_t kChangesNs = 500'000'000;
 constexpr int64_t kRecoverNs = 15'000'000'000;  // how often journals of dead processes are recovered
-constexpr size_t kChangedRunsMax = 1000;        // in one response
+// Limit: runs of one answer of `changes`. Beyond it: `more` is true.
+constexpr size_t kChangedRunsMax = 1000;
 
 struct ChangedRuns {
   std::string cursor;

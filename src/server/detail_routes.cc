@@ -16,6 +16,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr uint64_t kLinesLimit = 1000;
+// Limit: lines of output of one answer. Beyond it: 400.
 constexpr uint64_t kLinesLimitMax = 10'000;
 
 Value wire_metric(const MetricInfo& metric) {

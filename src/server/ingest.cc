@@ -84,6 +84,7 @@ Ingest::~Ingest() {
   }
   work_.notify_all();
   for (std::thread& applier : appliers_) applier.join();
+  // Limit: ns at the end of the server to turn databases into plain files. Beyond it: they stay as they are, whole.
   constexpr int64_t kFinishNsMax = 2'000'000'000;
   const int64_t end_ns = monotonic_ns() + kFinishNsMax;
   for (auto& [key, writer] : writers_)

@@ -26,12 +26,15 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kIngestBytesMax = 512 << 20;  // in ingest.db; with more, clients get "busy"
-constexpr uint64_t kApplyBytesMax = 16 << 20;    // of one transaction of a run's database
-constexpr size_t kOpenWritersMax = 1024;         // and a part of RLIMIT_NOFILE
-constexpr size_t kDescriptorsAWriter = 20;       // for each so many of RLIMIT_NOFILE one writer may be open
-constexpr size_t kKnownWritersMax = 65'536;      // in memory
-constexpr int64_t kIdleNs = 90'000'000'000;      // after this idle time a writer's database becomes a plain file
+// Limit: bytes of batches that wait in ingest.db. Beyond it: 503, the client waits.
+constexpr uint64_t kIngestBytesMax = 512 << 20;
+constexpr uint64_t kApplyBytesMax = 16 << 20;  // of one transaction of a run's database
+// Limit: open databases of runs, and 1/20 of the descriptors. Beyond it: the one used longest ago is closed.
+constexpr size_t kOpenWritersMax = 1024;
+constexpr size_t kDescriptorsAWriter = 20;  // for each so many of RLIMIT_NOFILE one writer may be open
+// Limit: writers that a server remembers. Beyond it: they are read again.
+constexpr size_t kKnownWritersMax = 65'536;
+constexpr int64_t kIdleNs = 90'000'000'000;  // after this idle time a writer's database becomes a plain file
 constexpr int64_t kApplyRetryNs = 1'000'000'000;
 constexpr int kAppliers = 2;
 

@@ -17,7 +17,8 @@
 namespace tracker::internal {
 
 constexpr const char* kIngestFile = "ingest.db";
-constexpr uint64_t kQuarantineBytesMax = 256 << 20;  // with more, units are counted and not kept
+// Limit: bytes of units that a server keeps aside. Beyond it: counted.
+constexpr uint64_t kQuarantineBytesMax = 256 << 20;
 
 // A waiting unit. `lost` points of the numbers before `first` become a frame of their own (ingest.cc).
 struct WaitingUnit {

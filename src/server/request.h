@@ -13,6 +13,7 @@
 
 namespace tracker::internal {
 
+// Limit: bytes of a request of JSON. Beyond it: 413.
 constexpr size_t kJsonRequestBytesMax = 8 << 20;
 
 struct Request {

@@ -14,6 +14,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr int64_t kScanNsMin = 1'000'000'000;
+// Limit: runs of one label in a project of a server. Beyond it: 413.
 constexpr int kArrivalLabelsMax = 10'000;
 
 // Without the process that made it: the server's own process does not show what one on another machine does.

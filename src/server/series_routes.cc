@@ -16,8 +16,10 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kPairsMax = 1000;  // pairs of a run and a key (and a rank, if requested) in one request
+// Limit: pairs of run, key and rank of one request of charts. Beyond it: 400.
+constexpr size_t kPairsMax = 1000;
 constexpr uint64_t kRowsLimit = 100'000;
+// Limit: rows of one answer. Beyond it: 400.
 constexpr uint64_t kRowsLimitMax = 1'000'000;
 constexpr size_t kSeriesAlign = 8;
 constexpr uint32_t kSeriesVersion = 1;

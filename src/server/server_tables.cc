@@ -9,6 +9,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: ms that a statement of the server waits for another process. Beyond it: 503.
 constexpr int kServerBusyMs = 10'000;
 
 }  // namespace

@@ -22,9 +22,12 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kPartBytesMax = 16 << 20;  // of one part of a file
-constexpr uint64_t kDigestsMax = 1000;        // in one request or response
+// Limit: bytes of a part of a file. Beyond it: 413.
+constexpr uint64_t kPartBytesMax = 16 << 20;
+// Limit: digests of one question. Beyond it: 413.
+constexpr uint64_t kDigestsMax = 1000;
 constexpr uint64_t kListLimit = 200;
+// Limit: items of a list of one answer. Beyond it: 400.
 constexpr uint64_t kListLimitMax = 1000;
 
 // An admitted request: its grant, and the parameters of its path and query.

@@ -19,8 +19,10 @@
 namespace tracker::internal {
 
 constexpr const char* kUploadsFolder = "uploads";
-constexpr std::chrono::hours kUploadAge{24};         // incomplete files are removed after this
-constexpr uint64_t kUploadFreeBytesMin = 256 << 20;  // of the disk
+// Limit: time without a part of an upload. Beyond it: the upload is removed.
+constexpr std::chrono::hours kUploadAge{24};
+// Limit: bytes of the disk that uploads of files leave free. Beyond it: 507.
+constexpr uint64_t kUploadFreeBytesMin = 256 << 20;
 
 struct ReceivedPart {
   uint64_t received = 0;  // bytes of the file that are here

@@ -16,7 +16,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kRestartsMax = 3;  // of one file, after a response with another offset
+// Limit: restarts of one file at another offset. Beyond it: the file is given up and named.
+constexpr int kRestartsMax = 3;
 constexpr size_t kDigestHexChars = 64;
 
 std::string file_problem(const std::string& file, std::string_view why) {

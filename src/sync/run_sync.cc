@@ -18,9 +18,11 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: units and files that a report names. Beyond it: left out.
 constexpr size_t kProblemsMax = 100;
 constexpr int64_t kSignOfLifeUs = 15'000'000;
-constexpr int kAsksMax = 3;  // requests in a row without progress; then the server is left alone for a while
+// Limit: requests in a row whose answer acknowledges nothing. Beyond it: the next round.
+constexpr int kAsksMax = 3;
 
 // The points that parts of this writer's files should have and do not, and the number after which they are missing.
 struct MissingParts {

@@ -22,9 +22,12 @@
 
 namespace tracker::internal {
 
-constexpr size_t kSyncBatchBytes = 4 << 20;  // units of one batch, except a single larger unit
+// Limit: bytes of a batch to a server, unless one unit is larger. Beyond it: the next batch.
+constexpr size_t kSyncBatchBytes = 4 << 20;
 
-constexpr std::chrono::milliseconds kNoProgressMax{30'000};  // then a caller that waits gives up
+// Limit: time that run.upload() and `tracker sync` go on without progress. Beyond it: they stop and name `tracker
+// sync`.
+constexpr std::chrono::milliseconds kNoProgressMax{30'000};
 
 // The writer of this process, for the uploader of a live run. Other writers of the run upload their own; the first rank
 // checks once those that have ended.

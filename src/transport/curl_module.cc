@@ -18,6 +18,7 @@
 namespace {
 
 // The sockets of this process, so that a forked child can close them: close-on-exec alone leaves them open until exec.
+// Limit: sockets of a process. Beyond it: no further connection.
 constexpr int kSocketsMax = 64;
 std::atomic<int> g_sockets[kSocketsMax];
 

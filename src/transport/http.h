@@ -14,9 +14,12 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kConnectWait{10'000};  // for a connection
-constexpr std::chrono::milliseconds kIdleWait{30'000};     // with no byte in either direction
-constexpr size_t kResponseBytesMax = 16 << 20;             // a longer response is refused
+// Limit: time to connect to a server. Beyond it: the request has failed.
+constexpr std::chrono::milliseconds kConnectWait{10'000};
+// Limit: time without a byte from a server. Beyond it: the request has failed.
+constexpr std::chrono::milliseconds kIdleWait{30'000};
+// Limit: bytes of a response. Beyond it: the request has failed.
+constexpr size_t kResponseBytesMax = 16 << 20;
 
 struct HttpRequest {
   std::string method;  // GET, POST or PUT

@@ -17,6 +17,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: bytes of the file of login(). Beyond it: not read.
 constexpr size_t kLoginFileBytesMax = 64 * 1024;
 
 std::string variable(const char* name) {

@@ -15,9 +15,12 @@
 namespace tracker::internal {
 
 constexpr std::chrono::milliseconds kBackoffFirst{500};
+// Limit: longest pause after a failed request, at random up to it.
 constexpr std::chrono::milliseconds kBackoffMax{60'000};
-constexpr std::chrono::milliseconds kRetryAfterMax{3'600'000};  // the longest Retry-After that is followed
-constexpr size_t kForeignShownBytes = 80;                       // of a response that is not a tracker server's
+// Limit: longest pause that a server may ask for. Beyond it: the client asks again then.
+constexpr std::chrono::milliseconds kRetryAfterMax{3'600'000};
+// Limit: bytes shown of an answer that no tracker server gave. Beyond it: cut.
+constexpr size_t kForeignShownBytes = 80;
 
 enum class AnswerKind {
   kOk,

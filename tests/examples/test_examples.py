@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -80,42 +81,31 @@ def test_quickstart_prints_the_last_loss_it_logged(tmp_path: Path) -> None:
     assert run.points == 2000
 
 
-def test_quickstart_is_read_back_as_the_readme_says(tmp_path: Path) -> None:
-    run_example("quickstart/quickstart.py", tmp_path)
-    assert run_example("quickstart/read_back.py", tmp_path).splitlines()[-1] == "1000 loss acc"
-
-
-def test_artifacts_of_the_readme_join_the_runs(tmp_path: Path) -> None:
+def test_artifacts_join_the_runs(tmp_path: Path) -> None:
     folder, joined = run_example("quickstart/artifacts.py", tmp_path).splitlines()[-2:]
-    assert joined == "mnist/mnist-data:v0 mnist/mnist-model:v0 ['prepare']"
+    used, made = "mnist/mnist-data:v0 mnist/tokenizer:v0", "mnist/mnist-model:v0 mnist/model.pt:v0"
+    assert joined == f"{used} {made} ['prepare']"
     assert (Path(folder) / "digits.csv").read_text() == "7,2,1\n"
 
 
-def test_lineage_leads_both_ways_as_the_readme_says(tmp_path: Path) -> None:
+def test_lineage_leads_both_ways(tmp_path: Path) -> None:
     assert run_example("quickstart/lineage.py", tmp_path).splitlines() == [
         "['prepare'] ['train']",
         "['mnist/mnist-data:v0'] []",
     ]
 
 
-def test_surroundings_of_a_run_are_read_back_as_the_readme_says(tmp_path: Path) -> None:
+def test_surroundings_of_a_run_are_read_back(tmp_path: Path) -> None:
     first, names = run_example("quickstart/surroundings.py", tmp_path).splitlines()
     assert first == f"{os.sysconf('SC_NPROCESSORS_ONLN')} CPUs, Python {sys.version.split()[0]}"
     assert "'system/proc.rss.bytes'" in names
 
 
-def test_media_are_logged_and_read_back_as_the_readme_says(tmp_path: Path) -> None:
+def test_media_are_logged_and_read_back(tmp_path: Path) -> None:
     assert run_example("quickstart/media.py", tmp_path) == "1 table [('7', '1', 0.61), ('9', '4', 0.52)]\n"
     (run,) = tracker.runs(dir=str(tmp_path / "store"))
     assert run.media_names() == ["errors", "note", "samples", "weights"]
     assert run.media("samples")[0].load().shape == (64, 64)
-
-
-def test_resume_goes_on_after_the_last_step(tmp_path: Path) -> None:
-    assert run_example("quickstart/resume.py", tmp_path).split() == ["0", "1"]
-    assert run_example("quickstart/resume.py", tmp_path).split() == ["100", "2"]
-    run = tracker.open_run("mnist/baseline", dir=str(tmp_path / "store"))
-    assert run.history("loss").steps.tolist() == list(range(200))
 
 
 def test_reading_reads_in_every_way_that_its_document_shows(tmp_path: Path) -> None:
@@ -202,9 +192,41 @@ def test_a_script_of_swanlab_records_its_run(tmp_path: Path) -> None:
     assert [row.text for row in run.texts("note")] == ["converged"]
 
 
+def commands_of_tutorial() -> list[tuple[str, list[str]]]:
+    """Each command line, and the lines that the tutorial shows after it."""
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    blocks = re.findall(r"^```\n(\$ .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    parts = [part.splitlines() for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(line, shown) for line, *shown in parts]
+
+
+def test_the_tutorial_works_from_its_first_command_to_its_last(tmp_path: Path) -> None:
+    for script in (ROOT / "examples" / "tutorial").glob("*.py"):
+        shutil.copy(script, tmp_path)
+    environment = {name: value for name, value in os.environ.items() if name != "TRACKER_DIR"}
+    killed, *commands = commands_of_tutorial()
+    assert killed == ("timeout -s KILL 2 python fit.py", [])
+    with subprocess.Popen([sys.executable, "fit.py"], cwd=tmp_path, env=environment) as process:
+        wait_until((tmp_path / "line.json").exists)  # a busy machine may need 2 s for the first step
+        process.kill()
+    for line, shown in commands:
+        program = re.sub(r"^python ", f"{sys.executable} ", line)
+        program = re.sub(r"^tracker ", f"{sys.executable} -m tracker ", program)
+        done = subprocess.run(
+            program, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        if shown and line != "tracker ls":  # which shows times, and how far the run came before it was killed
+            assert done.stdout.splitlines() == shown, line
+    run = tracker.open_run("line/first", dir=str(tmp_path / ".tracker"))
+    assert run.attempts()[0].state == "crashed"
+    assert run.history("loss").steps.tolist() == list(range(1500))
+    assert (tmp_path / "loss.csv").read_text().count("\n") == 1501
+
+
 def test_the_commands_of_the_readme_show_a_run_in_the_browser(tmp_path: Path) -> None:
-    (block,) = re.findall(r"^```\n(pip install .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```\n(make deps .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     install, example, ui = [line.partition("#")[0].strip() for line in block.splitlines()]
-    assert install == "pip install -v '.[media,server]'"  # tests/install: the console of an installation
+    assert install == "make deps && pip install -v '.[media,server]'"  # tests/install: the console of an installation
     run_example(example.removeprefix("python examples/"), tmp_path)
     assert b'src="./assets/index-' in page_of(f"{sys.executable} -m {ui} --dir store", tmp_path)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: what storing an artifact asks of the disk is bounded as docs/limits.md says: how many blobs wait for one fsync,
+// Goal: what storing an artifact asks of the disk is bounded: how many blobs wait for one fsync,
 // when the disk begins, how often it is asked for its room. Method: system calls counted on both sides of each edge.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -94,6 +94,7 @@ TEST_F(ArtifactFaultTest, AKillAmongManyFilesLeavesAWholeVersionOrNone) {
   EXPECT_GT(kills, 10);
 }
 
+// Promise P1: No blob has its name before its bytes are on the disk.
 TEST_F(ArtifactFaultTest, NoBlobHasItsNameBeforeItIsOnTheDisk) {
   const auto blobs = [this] {
     size_t out = 0;

@@ -61,6 +61,7 @@ class CopiedStoreTest : public ::testing::Test {
   Sandbox sandbox_;
 };
 
+// Promise P1: A journal is recovered by its own store; a copy of that store leaves it, and recovers it on request.
 TEST_F(CopiedStoreTest, ACopyLeavesTheJournalToTheOriginal) {
   make_dead_run();
   const auto store = Store::open(backup());

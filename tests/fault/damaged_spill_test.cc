@@ -127,6 +127,7 @@ struct SpillDamage {
 class DamagedSpillTest : public ::testing::TestWithParam<SpillDamage> {};
 
 // Each of these once said "Nothing lost" or took the ring away with what it held.
+// Promise P5: Damage or loss of the spill file is reported, and the missing points are counted.
 TEST_P(DamagedSpillTest, WhatIsSoundIsRecoveredAndTheRestCounted) {
   Sandbox sandbox;
   const uint64_t logged = make_dead_run_that_spilled(sandbox);

@@ -125,6 +125,7 @@ class DiskFaultTest : public ::testing::TestWithParam<std::tuple<const char*, Fa
   Shared<Tally> tally_;
 };
 
+// Promise P4: Nothing raises because of the disk or a bad value inside a log call.
 TEST_P(DiskFaultTest, InTheMiddleOfARunItCostsOneLineAndWhatTheJournalHasNoRoomFor) {
   Sandbox sandbox;
   const int status = run_child([&] {
@@ -206,6 +207,7 @@ INSTANTIATE_TEST_SUITE_P(Disks, DiskFaultTest,
 class FullJournalTest : public ::testing::TestWithParam<const char*> {};
 
 // Regression: the end itself found no room in a full journal, and such a run was called crashed.
+// Promise P1: The end of a run is stored by recovery, with exit code and reason, whatever was full or stuck.
 TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasDropped) {
   Sandbox sandbox;
   Shared<Tally> tally;
@@ -385,6 +387,8 @@ int64_t median_distance_ms(const std::vector<int64_t>& times_ns) {
   return distances[distances.size() / 2];
 }
 
+// Promise P1: The death of the container costs at most 100 ms, a loss of power 1 s and one fsync: commits come each 100
+// ms, and an fsync starts before its rows are 1 s old.
 TEST(CommitRhythmTest, CommitsComeTenTimesASecondWithAnFsyncEachSecond) {
   Sandbox sandbox;
   const int status = run_child([&] {

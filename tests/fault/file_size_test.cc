@@ -67,6 +67,7 @@ TEST(FileSizeTest, ARunThatReachesTheLimitIsDegradedAndLives) {
 }
 
 // The bug: the first line that the library said ended the program.
+// Promise P4: A stderr without a reader, a limit on file sizes and `dlclose()` end no process.
 TEST(FileSizeTest, AStderrThatIsAPipeNobodyReadsKillsNobody) {
   Sandbox sandbox;
   const int status = run_child([&] {

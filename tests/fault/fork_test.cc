@@ -105,6 +105,8 @@ int fork_while_threads_log(int forks, Shared<std::atomic<int64_t>[kThreads]>* re
   return 0;
 }
 
+// Promise P8: An inherited run is inert in a forked child: no thread, no lock, no finalizer that waits; it says so
+// once.
 TEST(ForkTest, ChildrenOfALoggingProcessAreInertAndTheParentIsWhole) {
   Sandbox sandbox;
   Shared<std::atomic<int64_t>[kThreads]> returned;
@@ -257,6 +259,7 @@ int attach_and_log(trk_run* run, trk_metric* known, int number) {
   return 0;
 }
 
+// Promise P8: `attach()` in a forked child records there.
 TEST(ForkTest, AChildThatAttachesRecordsIntoTheSameRunThroughItsOldHandles) {
   NEEDS(kThreadsInForkedChildren);
   Sandbox sandbox;

@@ -68,6 +68,8 @@ class FramesTest : public ::testing::Test {
   Shared<Progress> progress_;
 };
 
+// Promise P11: On network and FUSE file systems frames are appended, fsynced before they are 1 s old, read without
+// locks, and become a database.
 TEST_F(FramesTest, ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase) {
   const pid_t child = start_child([&] {
     log_until_stopped(&*progress_);

@@ -27,6 +27,7 @@ void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.journal; }
 
 class GuaranteesTest : public ::testing::TestWithParam<Kind> {};
 
+// Promise P1: `status()` names what is survived right now, for each kind of journal.
 TEST_P(GuaranteesTest, WhatSurvivesWhatIsSaidForEachKindOfJournal) {
   Sandbox sandbox;
   EXPECT_EQ(exit_code_of(run_child([&] {

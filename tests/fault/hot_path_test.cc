@@ -71,6 +71,7 @@ void expect_no_calls(const std::function<std::function<bool()>()>& prepare) {
   EXPECT_EQ(outcome->allocations.load(), 0u);
 }
 
+// Promise P4: A log call takes no lock that waits, makes no system call and no allocation.
 TEST(HotPathTest, AHundredThousandCallsIntoARingMakeNoSystemCallAndNoAllocation) {
   Sandbox sandbox;
   expect_no_calls([&]() -> std::function<bool()> {

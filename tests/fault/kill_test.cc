@@ -115,6 +115,8 @@ int64_t kill_and_compare(const char* on_full, int wait_us) {
 
 class KillTest : public ::testing::TestWithParam<const char*> {};
 
+// Promise P1: An accepted point survives SIGKILL, abort, a segfault, `_exit` and the kernel's out-of-memory kill.
+// Promise P5: logged = stored + dropped + pending, by metric; the counts are stored with the run and shown.
 TEST_P(KillTest, EveryAcknowledgedPointIsThereExactlyOnce) {
   std::mt19937_64 random(test_seed("kill"));
   const int kills = test_count(50);

@@ -29,6 +29,7 @@ void expect_journal(const char* wanted, const std::string& got, bool survives_pr
   CHILD_CHECK(status_of(run).points_stored == 1);
 }
 
+// Promise P4: Network and FUSE file systems are never mapped, whoever names them.
 TEST(NetworkPlaceTest, AnShmFolderOnFuseIsLeftForTheDisk) {
   Sandbox sandbox;
   const std::string said = sandbox.folder() + "/stderr";

@@ -99,6 +99,8 @@ std::vector<uint64_t> numbers_in(const std::string& store) {
   return out;
 }
 
+// Promise P1: A run whose file is removed, replaced, cut or restored continues in the next part; every point is stored
+// or counted.
 TEST_P(NextPartTest, AChangedFileIsLeftAndTheRunContinuesInTheNextPart) {
   const pid_t child = start_child([&] {
     redirect_stderr(sandbox_.shm() + "/stderr");
@@ -158,6 +160,7 @@ class NextPartOfTest : public ::testing::TestWithParam<const char*> {
   Sandbox sandbox_;
 };
 
+// Promise P3: Frames that a failed fsync may have lost are stored again under their numbers, and count once.
 TEST_P(NextPartOfTest, FramesThatAFailedFsyncMayHaveLostAreStoredAgainAndCountOnce) {
   const pid_t child = start_child([&] {
     set_faulty_folder(sandbox_.folder());
@@ -206,6 +209,8 @@ TEST_P(NextPartOfTest, AFileRestoredToAnEarlierStateIsLeftAndWhatWentIsCounted) 
   expect_accounted(&read, kBefore, kBefore + kAfter);
 }
 
+// Promise P5: A file that cannot be read at recovery stays as it is; the next part takes the waiting rows, and the lost
+// ones are counted.
 TEST_P(NextPartOfTest, AFileThatCannotBeReadAtRecoveryIsLeftAsItIsAndWhatItHeldIsCounted) {
   const pid_t child = start_child([&] {
     trk_run* run = open_run("r");

@@ -67,6 +67,8 @@ void check_account(trk_run* run, uint64_t points, uint64_t stored) {
   CHILD_CHECK(status.points_dropped == points - stored);
 }
 
+// Promise P4: Without memory a call drops and counts its point; the process goes on, and a later `finish()` ends the
+// run.
 TEST(NoMemoryCallTest, ANewNameAHandleAndANewThreadDropThePointAndCountIt) {
   const Sandbox sandbox;
   EXPECT_EQ(exit_code_of(run_child([] {

@@ -102,6 +102,8 @@ int poll(const RunFolder& folder, Ledger* ledger) {
   return 0;
 }
 
+// Promise P11: With a foreign reader in a transaction the writer goes on in a new file at 256 MiB of WAL, counts it,
+// warns once.
 TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

@@ -80,6 +80,7 @@ class DiedWithinACallTest : public ::testing::TestWithParam<Instant> {};
 
 // The last record is written, and its process dies before it has moved the tail. Bug: where it had not counted it yet
 // either, one point too few was lost of those that were in the memory of the process.
+// Promise P5: The loss that a recovery counts is exact, at whichever instruction of a call the process died.
 TEST_P(DiedWithinACallTest, TheLossIsExact) {
   const Instant& instant = GetParam();
   Sandbox sandbox;

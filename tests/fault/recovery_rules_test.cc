@@ -67,6 +67,7 @@ std::string only_ring(const Sandbox& sandbox) {
 class HintTest : public ::testing::TestWithParam<int> {};
 
 // What a drain has read is not stored yet, and what is stored may not be noted in the ring yet.
+// Promise P1: Recovery starts from the database's position, never from a hint in the ring.
 TEST_P(HintTest, RecoveryStartsFromTheDatabaseWhateverTheRingSaysOfItself) {
   Sandbox sandbox;
   make_dead_run();
@@ -106,6 +107,7 @@ void rename_owner(const std::string& dir, int64_t pid, uint64_t pid_start, uint6
 }
 
 // After a reboot of a container, or in another pid namespace, a pid names somebody else.
+// Promise P1: A journal is live exactly while its `fcntl` lock is held, whatever its pid says.
 TEST(PidTest, AFreeLockIsADeadProcessThoughItsPidLives) {
   Sandbox sandbox;
   make_dead_run();

@@ -59,6 +59,7 @@ void expect_whole(const Sandbox& sandbox, int64_t points) {
   EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
 }
 
+// Promise P1: Recoverers that race, or die at any step, do no harm.
 TEST(RecoveryTest, RecoverersThatRaceMakeOneWholeRun) {
   for (int round = 0; round < test_count(10); ++round) {
     Sandbox sandbox;
@@ -225,6 +226,7 @@ TEST(RecoveryTest, ARecovererKilledBetweenTheFramesOfManyDefinitionsLosesAndDoub
   }
 }
 
+// Promise P1: The next `init` or command recovers dead runs without being asked.
 TEST(RecoveryTest, TheNextInitRecoversOtherDeadRunsWithoutBeingAsked) {
   Sandbox sandbox;
   make_dead_run(5000);
@@ -248,6 +250,7 @@ TEST(RecoveryTest, TheNextInitRecoversOtherDeadRunsWithoutBeingAsked) {
   EXPECT_EQ((*view)->losses().recovered, 5000u - 2501u);
 }
 
+// Promise P1: Recovery checks the store's identity; an unreachable or full store leaves the journal alone.
 TEST(RecoveryTest, AJournalOfAnotherStoreIsLeftAlone) {
   Sandbox sandbox;
   make_dead_run(300);

@@ -155,6 +155,7 @@ TEST(RemoveKillTest, ARunThatIsCopiedToAnotherStoreIsRemovedThereWithoutTheOrigi
 }
 
 // The bug: rm of a copy took what waited for the run, and "Nothing lost" was said of it.
+// Promise P3: Removing a copy of a run leaves the waiting journal to the other copy.
 TEST(RemoveKillTest, OfACopyThatIsRemovedTheRunsJournalStays) {
   const Sandbox sandbox;
   make_dead_run();

@@ -92,6 +92,8 @@ class RemovedFolderTest : public ::testing::TestWithParam<std::tuple<const char*
   Sandbox sandbox_;
 };
 
+// Promise P5: A run whose folder or store is removed while it is recorded goes on in a new one; the lost points are
+// counted.
 TEST_P(RemovedFolderTest, TheRunGoesOnInANewOneAndCountsWhatWent) {
   ::testing::internal::CaptureStderr();
   trk_run* run = begin();
@@ -130,6 +132,7 @@ TEST_P(RemovedFolderTest, TheRunGoesOnInANewOneAndCountsWhatWent) {
               ::testing::ElementsAre(::testing::Pair("file removed or changed by another program", 2u)));
 }
 
+// Promise P3: The number of a frame is never given twice.
 TEST_P(RemovedFolderTest, NoNumberOfAFrameThatWentIsGivenAgain) {
   trk_run* run = begin();
   trk_metric* x = metric_of(run, "x");

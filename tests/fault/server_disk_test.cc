@@ -53,6 +53,7 @@ TEST_F(ServerDiskTest, WhateverWriteFailsWhatWasAcknowledgedIsThereAndEachFrameO
   EXPECT_GT(refused, 0);
 }
 
+// Promise P4: A full disk is a 507, a busy one a 503; the server goes on afterwards.
 TEST_F(ServerDiskTest, AFullDiskIsNamedAndTheServerGoesOnWhenThereIsRoom) {
   faulty_disk().write_errno = ENOSPC;
   const Response response = post(batch(1, 1));

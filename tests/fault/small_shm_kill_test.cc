@@ -108,6 +108,7 @@ int kill_at_random(const Sandbox& sandbox, uint64_t seed) {
   return 0;
 }
 
+// Promise P5: Threads without a ring are not said to survive the process; what a kill takes of theirs is counted.
 TEST(SmallShmKillTest, WhatWasAcceptedIsStoredOrCountedAsLost) {
   const uint64_t seed = test_seed("SmallShmKillTest");
   std::mt19937_64 random(seed);

@@ -113,6 +113,8 @@ TEST(SmallShmTest, ARunEndsAsItShouldWhereNeitherTheStoreNorTheJournalHasRoomFor
 }
 
 // Where shm allows less than 2 MiB the journal lies on disk, and in memory when that has no room either.
+// Promise P1: Below 2 MiB of /dev/shm the journal is a file on a local disk, else private memory, and `status()` says
+// so.
 TEST(SmallShmTest, BelowItsMinimumTheJournalMovesToDiskThenToMemory) {
   Sandbox sandbox;
   const int code = exit_code_of(run_child([&] {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kProcesses = 64;
 
+// Promise P3: Processes that start together make one store, and share a run where they name one.
 TEST(StartTest, ProcessesThatInitTogetherMakeOneStoreAndARunEach) {
   Sandbox sandbox;
   struct Barrier {

@@ -58,6 +58,7 @@ TEST(StoreProblemTest, AStoreThatCannotBeMadeIsSaidOnceAndMadeWhenItCan) {
   EXPECT_EQ(run.view->state(), RunState::kFinished);
 }
 
+// Promise P1: A run whose store was never made is recovered from rings and definitions alone.
 TEST(StoreProblemTest, AKillBeforeTheStoreCouldBeMadeLosesNothing) {
   Sandbox sandbox;
   std::ofstream(sandbox.store()) << "not a folder";

@@ -125,6 +125,7 @@ TEST(StuckAccountTest, ARingThatIsSpilledAndGoneBetweenTheTwoLooksOfAReaderWaits
 }
 
 // Bug: such a run read "Nothing lost: 100 points stored".
+// Promise P5: Points that wait in a journal are counted for readers, before and after the death.
 TEST(StuckAccountTest, WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

@@ -60,6 +60,7 @@ void kill_and_expect_all(const Sandbox& sandbox, pid_t child, Ledger& ledger) {
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
 }
 
+// Promise P4: Every wait is bounded: a log call, `init`, `run.summary`, `finish()`, the end of a process.
 TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
@@ -84,6 +85,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
 }
 
 // Regression: for 3 s it said that all was survived, while nothing was committed any more.
+// Reaches the limit kCommitLate.
 TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   Sandbox sandbox;
   const int status = run_child([&] {
@@ -118,6 +120,7 @@ TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
+// Promise P1: While a commit is stuck frames go to the spill file, which survives a kill.
 TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
@@ -359,6 +362,8 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
 }
 
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
+// Reaches the limit kQueueBytesMax.
+// Promise P1: `flush()` answers whether all earlier points are committed and fsynced.
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
   Sandbox sandbox;
   const int status = run_child([] {

@@ -129,6 +129,7 @@ class TakenOverTest : public ::testing::Test {
   Sandbox sandbox_;
 };
 
+// Promise P3: A live run that another process recovers goes on after the stored rows: each point is there once.
 TEST_F(TakenOverTest, ItGoesOnBehindWhatWasStoredAndEveryPointIsThereOnce) {
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {

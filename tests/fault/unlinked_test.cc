@@ -48,6 +48,7 @@ void remove_from(const Sandbox& sandbox, const std::string& what) {
 
 class UnlinkedTest : public ::testing::TestWithParam<const char*> {};
 
+// Promise P1: Rings, definitions, lock, spill file and folder that a logout unlinks are replaced within a second.
 TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "gat
 import hot_calls
 
 
+# Promise P4: A call executes no more instructions than the baseline allows.
 @pytest.mark.parametrize("name", list(hot_calls.CASES))
 def test_call_executes_no_more_instructions_than_the_baseline_allows(name: str) -> None:
     import json

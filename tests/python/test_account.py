@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker._status import SeriesStatus
+from tracker._recording.status import SeriesStatus
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
@@ -207,6 +207,7 @@ def test_a_fork_has_no_account_of_its_own(script: Script) -> None:
     assert done.stdout.strip() == "0", done.stderr
 
 
+# Promise P5: Texts have an account of their own, which survives a kill.
 def test_texts_have_an_account_of_their_own(run: tracker.Run) -> None:
     run.log({"note": "one", "loss": 0.5}, step=0)
     run.log({"note": "x" * 100_000}, step=1)  # larger than a ring takes

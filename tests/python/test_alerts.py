@@ -18,7 +18,7 @@ import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
-# kAlertsAMinute, kAlertTitleBytesMax, kAlertTextBytesMax of docs/limits.md
+# kAlertsAMinute, kAlertTitleBytesMax, kAlertTextBytesMax
 A_MINUTE, TITLE_BYTES_MAX, TEXT_BYTES_MAX = 60, 256, 16 * 1024
 
 

@@ -20,6 +20,7 @@ import tracker
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+# Promise P4: A wrong signature is an ordinary error at once.
 @pytest.mark.parametrize("data", [None, 1.0, [("loss", 1.0)], {"loss"}, object()])
 def test_log_wants_a_mapping(run: tracker.Run, data: Any) -> None:
     with pytest.raises(TypeError, match=r"data must be a dict of names to values, got "):

@@ -30,6 +30,7 @@ def begin_of(version: str, root: Path) -> bytes:
         return stored.read(8)
 
 
+# Promise P6: An artifact has the content of the call that adds its files.
 @pytest.mark.parametrize("how", ["written", "renamed", "removed"])
 def test_one_checkpoint_file_that_is_overwritten_each_epoch_gives_a_version_each(
     run: tracker.Run, tmp_path: Path, how: str

@@ -256,6 +256,7 @@ def test_what_waits_at_the_end_of_a_process_is_stored(script: Script, data: Path
     assert [use.name for use in tracker.open_run("p/r").outputs] == ["p/data:v0"]
 
 
+# Promise P1: A kill at any moment leaves whole versions of artifacts and a readable run.
 def test_a_process_killed_while_it_logs_leaves_whole_versions_and_a_readable_run(
     store: Path, tmp_path: Path, own_shm: Path
 ) -> None:

@@ -40,6 +40,7 @@ def made(data: Path, name: str = "data") -> tracker.Artifact:
     return art
 
 
+# Promise P6: An artifact comes back byte for byte; the same content is the same version.
 def test_what_a_run_logs_comes_back_byte_for_byte(run: tracker.Run, data: Path, tmp_path: Path) -> None:
     art = made(data)
     assert (art.name, art.type, art.size, art.file_count, art.state) == ("data", "dataset", 150, 2, "in the making")
@@ -300,6 +301,7 @@ def test_a_gated_rank_downloads_and_logs_nothing(run: tracker.Run, data: Path, m
     gated.finish()
 
 
+# Promise P6: A damaged file of an artifact is named and never returned.
 def test_a_damaged_blob_is_named_and_never_handed_out(run: tracker.Run, store: Path, data: Path) -> None:
     digest = run.log_artifact(data / "one.bin").wait().files()[0].digest
     blob = store / "blobs" / "sha256" / digest[:2] / digest[2:]

@@ -123,6 +123,7 @@ def test_a_run_goes_into_another_store_in_one_file(store: Path, tmp_path: Path) 
     command(store, "export", "otter", "--bundle", str(bundle), "--wide", code=2)
 
 
+# Promise P5: The export of a bundle and its import name media that are missing or damaged, and carry the rest.
 def test_media_that_a_bundle_lacks_are_named_when_it_is_written_and_when_it_is_read(tmp_path: Path) -> None:
     # Bug: neither said a word, with exit code 0.
     store, bundle, other = tmp_path / "s", tmp_path / "r.trkb", tmp_path / "other"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._mappings import STUCK_WAIT_MS
+from tracker._recording.config_summary import STUCK_WAIT_MS
 
 
 @dataclasses.dataclass
@@ -178,8 +178,8 @@ def test_a_summary_that_is_read_while_the_disk_is_stuck_answers_with_what_was_re
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
     code = """
         import pathlib, time, tracker
-        from tracker import _mappings
-        _mappings.READ_WAIT_MS = 300
+        from tracker._recording import config_summary
+        config_summary.READ_WAIT_MS = 300
         run = tracker.init(project="test", quiet=True)
         run.log({"loss": 1.0})
         run.summary["mine"] = 7

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._media import sound
+from tracker._media.medium import sound
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker import _console_fd, _console_relay
+from tracker._console import console_relay, fd_capture
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -72,7 +72,7 @@ def relays() -> set[int]:
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0")
             mine = os.environ["TRACKER_DIR"].encode() in (entry / "environ").read_bytes()
-            if mine and any(word.endswith(b"_console_relay.py") for word in words):
+            if mine and any(word.endswith(b"console_relay.py") for word in words):
                 found.add(int(entry.name))
     return found
 
@@ -86,6 +86,8 @@ def no_relay_is_left(store: Path) -> Iterator[None]:
     assert not relays()
 
 
+# Promise P4: `console="fd"` changes no byte of the output, is undone at the end, survives a kill with all output, and
+# blocks nobody.
 def test_native_code_and_children_are_recorded_and_the_output_is_unchanged(script: Script) -> None:
     plain = script(PRINTS)
     recorded = script(f"{BEGIN}{PRINTS}\nrun.finish()")
@@ -349,7 +351,7 @@ def test_what_is_no_terminal_pipe_or_file_is_said_and_python_is_recorded(tmp_pat
 
 
 def test_a_process_that_stands_still_holds_nobody_up_and_what_finds_no_room_is_counted(script: Script) -> None:
-    size = 3 * _console_relay.OUTBOX_BYTES_MAX
+    size = 3 * console_relay.OUTBOX_BYTES_MAX
     done = script(
         f"""{BEGIN}
 import ctypes
@@ -404,8 +406,8 @@ os.write(1, b"for none\\n")
 
 def test_the_bounds_are_those_that_the_documentation_names() -> None:
     # More than is recorded of a minute waits, so that what is left out would have been cut there too.
-    assert min(_console_relay.OUTBOX_BYTES_MAX, _console_fd.TAIL_BYTES_MAX) > 10_000_000
-    assert _console_fd.DRAIN_MS_MAX <= 2_000
+    assert min(console_relay.OUTBOX_BYTES_MAX, fd_capture.TAIL_BYTES_MAX) > 10_000_000
+    assert fd_capture.DRAIN_MS_MAX <= 2_000
 
 
 TWO_RUNS = """

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker import _console_fd
+from tracker._console import fd_capture
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -89,7 +89,7 @@ thread.join()
     )
     assert done.stdout == "held back\n", done.stderr
     took = float(Path("took").read_text())
-    assert _console_fd.FLUSH_MS_MAX / 1000 <= took < PATIENCE_S
+    assert fd_capture.FLUSH_MS_MAX / 1000 <= took < PATIENCE_S
 
 
 def test_what_c_code_has_printed_and_not_flushed_is_recorded_in_its_place(script: Script) -> None:

@@ -38,6 +38,7 @@ def values() -> list[float]:
 
 
 # Bug: each point of the ring was stored once more for each copy.
+# Promise P3: A copy of a ring doubles no point, and a renamed ring loses none.
 @pytest.mark.parametrize("name", ["{ring}.bak", "{folder}/ring-0123456789abcdef", "{folder}/ring-0000000000000001"])
 def test_a_copy_of_a_ring_is_named_and_stored_once(script: Callable[..., Any], own_shm: Path, name: str) -> None:
     ring = ring_of_a_killed_run(script, own_shm)

@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
 
 # Bug: the thread was ended where it asked for the GIL, in a destructor, and the process aborted: the exit code was 134
 # or 139, no exit handler ran, and the run was "crashed".
+# Promise P4: A daemon thread inside any call when the interpreter ends changes neither exit code nor state.
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_daemon_thread_inside_a_call_leaves_the_end_of_the_process_as_it_is(script: Script, verb: str) -> None:
     for time in range(TIMES):

@@ -65,6 +65,7 @@ def flip(path: Path, offset: int) -> None:
     path.write_bytes(data)
 
 
+# Promise P5: Damage is named, sound rows are stored, the journal is kept.
 def test_a_flipped_record_costs_that_record_is_counted_and_the_journal_is_kept(shm: Path) -> None:
     journal = journal_of_a_dead_process(shm)
     (ring,) = journal.glob("ring-*")

@@ -56,6 +56,8 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+# Promise P4: No value of a step raises in a constructor of a medium: it is shown, or counted as refused; a strict run
+# raises.
 @pytest.mark.parametrize("what", MAKERS)
 def test_nothing_that_a_step_holds_raises(run: tracker.Run, what: str) -> None:
     refused = 0

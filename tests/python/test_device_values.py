@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 import tracker
-from tracker import _device
+from tracker._recording import device_values
 
 CALLS = int(os.environ.get("TRACKER_TEST_INTERRUPTS", "4_000"))
 
@@ -92,9 +92,9 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
         is_current_stream_capturing=lambda: False, device=lambda _: contextlib.nullcontext(), Event=Event
     )
     monkeypatch.setitem(sys.modules, "torch", module)
-    monkeypatch.setattr(_device, "_queue", _device.Queue())
+    monkeypatch.setattr(device_values, "_queue", device_values.Queue())
     yield module
-    _device._queue.end(None, 0)
+    device_values._queue.end(None, 0)
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_values_that_were_handed_over_are_not_counted_as_lost_when_the_call_ends
 def test_what_does_not_arrive_is_counted_under_a_reason_of_its_own(
     nothing_arrives: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_device, "WAITING_VALUES_MAX", 4)
+    monkeypatch.setattr(device_values, "WAITING_VALUES_MAX", 4)
     run = tracker.init(project="t", quiet=True)
     for step in range(10):
         run.log({"loss": Tensor(1.0)}, step=step)
@@ -241,7 +241,7 @@ def test_a_thread_that_cannot_be_started_is_done_without(store: Path, monkeypatc
         raise RuntimeError("can't start new thread")
 
     with tracker.init(project="t", quiet=True, strict=True) as run:
-        monkeypatch.setattr(_device.threading.Thread, "start", no_room)
+        monkeypatch.setattr(device_values.threading.Thread, "start", no_room)
         for step in range(100):
             run.log({"loss": Tensor(float(step))}, step=step)
         assert run.flush(10)
@@ -251,7 +251,7 @@ def test_a_thread_that_cannot_be_started_is_done_without(store: Path, monkeypatc
 
 
 def test_more_than_may_wait_that_has_arrived_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_device, "WAITING_VALUES_MAX", 10)
+    monkeypatch.setattr(device_values, "WAITING_VALUES_MAX", 10)
     with tracker.init(project="t", quiet=True, strict=True) as run:
         for step in range(1000):
             run.log({"loss": Tensor(float(step))}, step=step)

@@ -152,6 +152,7 @@ def test_the_store_is_looked_for_from_where_hydra_was_started(monkeypatch: pytes
         assert Path(run.dir).is_relative_to(job / "here")
 
 
+# Promise P4: `strict=True` turns such faults into errors.
 def test_strict_makes_an_error_of_a_store_that_cannot_be_made(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     store.write_text("not a folder")
     with pytest.raises(tracker.StoreError, match=str(store)):

@@ -368,6 +368,7 @@ if __name__ == "__main__":
 
 
 # The bug: 12 trials, 0 runs, exit code 0.
+# Promise P7: A `multiprocessing` child records what it opens: a sweep with a run and eight workers has nine runs.
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_sweep_with_a_run_of_its_own_and_eight_workers_has_nine_runs(script: Script, method: str) -> None:
     done = script(
@@ -392,6 +393,8 @@ if __name__ == "__main__":
     assert runs["study"].series() == ["best"], "the run of the driver is its own, and goes on"
 
 
+# Promise P7: With a sign of ranks a `multiprocessing` child of a process that has a run is gated, by every start
+# method.
 @pytest.mark.parametrize(
     "variable", ["RANK=0", "LOCAL_RANK=0", "MASTER_ADDR=127.0.0.1", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2"]
 )

@@ -51,6 +51,7 @@ print(blocked, status.points_dropped, status.points_stored == calls * 500)
 """
 
 
+# Promise P4: While a call waits in Python other threads run.
 @pytest.mark.parametrize("way", ["log", "handle"])
 def test_a_call_that_waits_in_a_full_ring_lets_other_threads_run(script: Script, way: str) -> None:
     done = script(PROGRAM, way, timeout=240)

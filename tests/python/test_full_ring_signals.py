@@ -59,6 +59,7 @@ run.finish()
 """
 
 
+# Promise P4: Ctrl-C ends a call that waits with `on_full="block"`, and only its own points are dropped.
 @pytest.mark.parametrize("way", ["log", "texts"])
 def test_ctrl_c_ends_a_call_that_waits_and_only_that_call_is_dropped(script: Script, way: str) -> None:
     done = script(PROGRAM + INTERRUPTED, way, timeout=240)

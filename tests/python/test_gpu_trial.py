@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker import _gpu_trial
+from tracker._recording import gpu_trial
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 SOURCE = Path(__file__).parents[1] / "support" / "nvml_stub.cc"
@@ -48,6 +48,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 # Bug: the library was loaded here at once: exit code 134, or 139.
+# Promise P4: A GPU driver's library that crashes does not end the training and is reported once; no child is left.
 @pytest.mark.parametrize(
     ("mode", "call"),
     [
@@ -131,8 +132,8 @@ def test_a_program_that_waits_for_any_child_meets_its_own_alone(
 
 
 def test_a_trial_whose_run_was_killed_ends_itself() -> None:
-    assert _gpu_trial.TRIAL_SECONDS_MAX == 60
-    source = Path(_gpu_trial.__file__).read_text().replace("TRIAL_SECONDS_MAX = 60", "TRIAL_SECONDS_MAX = 1")
+    assert gpu_trial.TRIAL_SECONDS_MAX == 60
+    source = Path(gpu_trial.__file__).read_text().replace("TRIAL_SECONDS_MAX = 60", "TRIAL_SECONDS_MAX = 1")
     source = source.replace('    say("dlopen")', "    import time\n    time.sleep(600)")
     done = subprocess.run([sys.executable, "-I", "-S", "-c", source, "x.so"], check=False, timeout=60)
     assert done.returncode == -signal.SIGALRM

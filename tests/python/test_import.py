@@ -24,6 +24,7 @@ HEAVY = ("numpy", "pandas", "torch", "typing", "dataclasses", "inspect", "asynci
          "sqlite3", "multiprocessing", "threading", "traceback", "logging", "pathlib", "subprocess")  # fmt: skip
 
 
+# Promise P9: Importing is cheap, imports nothing heavy, reads no environment.
 def test_importing_and_a_whole_run_import_nothing_heavy(script: Script) -> None:
     done = script(
         f"""
@@ -58,6 +59,7 @@ def test_import_time_is_bounded(script: Script) -> None:
     assert min(float(script(source).stdout) for _ in range(3)) < 0.3
 
 
+# Promise P9: No socket and no network in local mode.
 def test_a_local_run_opens_no_socket(script: Script, tmp_path: Path) -> None:
     needs(conditions.STRACE)
     trace = tmp_path.parent / f"{tmp_path.name}.trace"

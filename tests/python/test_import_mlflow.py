@@ -46,6 +46,7 @@ def run_id(database: Path) -> str:
         return str(db.execute("SELECT run_uuid FROM runs").fetchone()[0])
 
 
+# Promise P12: An import reads no file outside the source, and counts by kind what has no place here.
 def test_values_that_were_never_committed_are_not_imported(tmp_path: Path, database: Path) -> None:
     # Bug: the file was read as it stood, and what the killed transaction had written there was stored.
     subprocess.run([sys.executable, "-c", KILLED_WRITER, str(database)], check=False, timeout=60)

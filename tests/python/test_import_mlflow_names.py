@@ -81,6 +81,7 @@ DUMPED = [
 ]
 
 
+# Promise P6: A run of `mlruns` has the names that MLflow shows; of a damaged `meta.yaml` nothing is guessed.
 @pytest.mark.parametrize(("text", "dump"), DUMPED)
 def test_texts_are_read_as_yaml_has_them(text: str, dump: str) -> None:
     # Bug: quotes were cut off at the ends of a line, and that was all.

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import tracker
 from importing import import_json, opened, unpacked
-from tracker._media import INLINE_BYTES_MAX, LIST_VALUES_MAX
+from tracker._media.medium import INLINE_BYTES_MAX, LIST_VALUES_MAX
 from tracker.exchange import leveldb_log
 from tracker.exchange.swanlab_media import media_of, text_of
 

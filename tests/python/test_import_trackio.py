@@ -23,12 +23,12 @@ from typing import Any
 import pytest
 import tracker
 from importing import import_json, opened, unpacked
-from tracker._table_columns import TABLE_COLUMNS_MAX
+from tracker._media.table_columns import TABLE_COLUMNS_MAX
 from tracker.exchange.rows import sort_value
 from tracker.exchange.tables import table_of_objects, table_of_rows
 from tracker.exchange.trackio_media import media_of
 
-IMPORTED_ALERTS_MAX = 1000  # kAlertsMax of docs/limits.md
+IMPORTED_ALERTS_MAX = 1000  # kAlertsMax
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from importing import import_json, opened, unpacked
 from PIL import Image
-from tracker._image_array import IMAGE_PIXELS_MAX
-from tracker._image_overlays import BOXES_MAX, MASKS_MAX
+from tracker._media.image_array import IMAGE_PIXELS_MAX
+from tracker._media.image_overlays import BOXES_MAX, MASKS_MAX
 from tracker.exchange import wandb_overlays
 from tracker.exchange.wandb_media import media_of
 from tracker.exchange.wandb_overlays import Overlays

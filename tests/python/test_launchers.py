@@ -72,6 +72,7 @@ def pytorch_job(rank: int) -> dict[str, str]:
     return {"RANK": str(rank), "WORLD_SIZE": "8", "LOCAL_RANK": "0", "MASTER_ADDR": "master-0", "MASTER_PORT": "23456"}
 
 
+# Promise P7: In a distributed job one run exists and rank 0 writes it, without `if rank == 0`.
 @pytest.mark.parametrize("launcher", [torchrun_2x4, srun, mpirun, mpich, jsrun, pytorch_job])
 def test_eight_processes_of_a_launcher_make_one_run_that_rank_0_wrote(
     launcher: Callable[[int], dict[str, str]], store: Path

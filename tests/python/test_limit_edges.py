@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: more of the limits of docs/limits.md at their edge: what the limit allows is taken whole, one more is what the
+"""Goal: more of the limits at their edge: what the limit allows is taken whole, one more is what the
 table says. Method: as test_limits.py, for limits that take more data, with the name of each in the code."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._plain import ARRAY_ITEMS_MAX, DEPTH_MAX, REPR_CHARS_MAX, VALUES_MAX
+from tracker._plain_values import ARRAY_ITEMS_MAX, DEPTH_MAX, REPR_CHARS_MAX, VALUES_MAX
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -234,19 +234,19 @@ def test_a_hundred_thousand_keys_and_a_million_rows_with_a_new_one_each_take_bou
 
 
 def test_runs_that_a_process_has_begun_are_remembered_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracker import _current
+    from tracker import _open_runs
 
-    assert _current.BEGUN_MAX == 4096
-    monkeypatch.setattr(_current, "BEGUN_MAX", 2)
+    assert _open_runs.BEGUN_MAX == 4096
+    monkeypatch.setattr(_open_runs, "BEGUN_MAX", 2)
     runs = []
     for number in range(3):
         with tracker.init(project="p", id=f"r{number}", quiet=True) as run:
             run.log({"x": 1.0}, step=0)
         runs.append(tracker.open_run(run.uid))
-    assert len(_current._begun) == 2
+    assert len(_open_runs._begun) == 2
     assert [read.points for read in runs] == [1, 1, 1]
     for number in range(3):
         with tracker.init(project="p", id=f"r{number}", resume="must", quiet=True) as run:
             run.log({"x": 2.0}, step=1)
-        assert len(_current._begun) == 2
+        assert len(_open_runs._begun) == 2
     assert [read.points for read in runs] == [2, 2, 2], "each is looked at anew, remembered or not"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: each limit of docs/limits.md that a caller can reach holds at its edge: one less and the limit are taken, one
+"""Goal: each limit that a caller can reach holds at its edge: one less and the limit are taken, one
 more is refused or counted as the table says. Method: values of limit - 1, limit and limit + 1."""
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ def dead_journal(shm: Path, rows: int, each_flush: int, checkpoint: int = -1) ->
     return only_journal(shm)
 
 
+# Promise P5: Lost texts are counted as lost points are.
 @pytest.mark.parametrize("checkpoint", [-1, 1800])
 def test_texts_that_went_with_a_log_are_counted_as_points_are(own_shm: Path, store: Path, checkpoint: int) -> None:
     dead_journal(own_shm, ROWS, 300, checkpoint)

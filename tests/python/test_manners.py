@@ -50,6 +50,8 @@ print(before == during == signals())
     assert done.stdout == "True\n", done.stderr
 
 
+# Promise P9: No helper process unless `console="fd"` asks for one, but a short trial where there is a GPU driver; no
+# signal handler.
 def test_there_is_no_helper_process_and_three_threads_that_end_with_the_run(script: Script) -> None:
     done = script(
         f"""
@@ -115,6 +117,7 @@ def made_in(trace: str) -> set[Path]:
     return out
 
 
+# Promise P9: Nothing is written outside the store and the folder of journals.
 def test_nothing_is_written_outside_the_store_and_the_ring(
     script: Script, store: Path, own_shm: Path, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _media_queue
+from tracker._media import encode_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
@@ -107,6 +107,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, int, int, str]:
     return stored, dropped, logged, err
 
 
+# Reaches the limits kDiskEndReserve, kDiskReserve.
 def test_a_run_stops_taking_points_at_the_bound_and_counts_them(store: Path, tmp_path: Path) -> None:
     with watched(store) as most:
         stored, dropped, logged, err = ended(start(tmp_path, "one"))
@@ -218,7 +219,7 @@ def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp
     run = tracker.init(project="test", quiet=True, max_disk=BOUND)
     noise = [tracker.Image(np.random.default_rng(step).integers(0, 256, (400, 400, 3), np.uint8)) for step in range(3)]
     run.log({"noise": noise[0]}, step=0)
-    _media_queue.wait(run._core, 60)
+    encode_queue.wait(run._core, 60)
     (store / "ballast").write_bytes(b"x" * (BOUND - disk_bytes(store)))
     weights = tracker.Artifact("weights", type="model")
     weights.add_file(source)
@@ -229,7 +230,7 @@ def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp
     while not run.status().disk_full and time.monotonic() < deadline:  # what others write is seen at the next look
         time.sleep(0.01)
     run.log({"noise": noise[1]}, step=1)
-    _media_queue.wait(run._core, 60)
+    encode_queue.wait(run._core, 60)
     status = run.status()
     assert (status.artifacts_failed, status.media_dropped) == (1, 1)
 
@@ -294,6 +295,7 @@ def test_max_disk_is_bytes_or_a_text(value: Any, bytes_: int) -> None:
     assert run.status().max_disk == bytes_
 
 
+# Reaches the limit kMaxDiskMin.
 @pytest.mark.parametrize(
     ("value", "error", "text"),
     [

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 import tracker
 from pixels import pixels
-from tracker import _media_queue
+from tracker._media import encode_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+# Promise P6: Images and other media of a run come back as they were logged, of a list in its order.
 def test_an_image_comes_back_pixel_by_pixel(run: tracker.Run) -> None:
     array = pixels()
     run.log({"samples": tracker.Image(array, caption="a caption"), "loss": 0.5}, step=3)
@@ -137,7 +138,7 @@ def test_what_cannot_be_encoded_is_counted_and_said_once(
     def broken(*arguments: Any) -> None:
         raise MemoryError("no memory on purpose")
 
-    monkeypatch.setattr(_media_queue.Item, "write", broken)
+    monkeypatch.setattr(encode_queue.Item, "write", broken)
     for step in range(3):
         run.log({"a": tracker.Image(pixels())}, step=step)
     run.finish()
@@ -247,7 +248,7 @@ def test_max_disk_stops_media_and_counts_them(store: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (1000, 1000, 3), dtype=np.uint8)
     for step in range(40):
         run.log({"a": tracker.Image(noise ^ np.uint8(step))}, step=step)
-        _media_queue.wait(run._core, 60)
+        encode_queue.wait(run._core, 60)
     run.finish(timeout=60)
     used = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
     assert used <= 32 << 20
@@ -262,7 +263,7 @@ def test_a_run_without_media_starts_no_thread_for_them(script: Script) -> None:
         import sys, tracker
         with tracker.init(project="p", quiet=True) as run:
             run.log({"x": 1.0, "bad": object()}, step=0)
-            print("tracker._media" in sys.modules, "threading" in sys.modules)
+            print("tracker._media.medium" in sys.modules, "threading" in sys.modules)
         """
     )
     assert done.stdout == "False False\n", done.stderr

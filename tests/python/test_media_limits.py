@@ -14,25 +14,25 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import (
-    _audio_video,
-    _documents,
-    _files,
-    _image_array,
-    _media,
-    _media_queue,
-    _structured,
-    _table,
-    _table_cells,
-    _table_columns,
+from tracker._media import (
+    audio_video,
+    documents,
+    encode_queue,
+    histograms_curves,
+    image_array,
+    media_files,
+    medium,
+    table,
+    table_cells,
+    table_columns,
 )
-from tracker._image_overlays import BOXES_MAX, MASK_IDS_MAX, MASKS_MAX
-from tracker._labels import LABEL_CHARS_MAX
-from tracker._media import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX, sound
-from tracker._media_queue import EXIT_MS_MAX
-from tracker._structured import CLASSES_MAX, HISTOGRAM_BINS_MAX
-from tracker._table_cells import CELL_CHARS_MAX
-from tracker._table_columns import COLUMN_NAME_CHARS_MAX, TABLE_COLUMNS_MAX, TABLE_ROWS_MAX
+from tracker._media.class_labels import LABEL_CHARS_MAX
+from tracker._media.encode_queue import EXIT_MS_MAX
+from tracker._media.histograms_curves import CLASSES_MAX, HISTOGRAM_BINS_MAX
+from tracker._media.image_overlays import BOXES_MAX, MASK_IDS_MAX, MASKS_MAX
+from tracker._media.medium import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX, sound
+from tracker._media.table_cells import CELL_CHARS_MAX
+from tracker._media.table_columns import COLUMN_NAME_CHARS_MAX, TABLE_COLUMNS_MAX, TABLE_ROWS_MAX
 
 K_MEDIA_DESCRIPTION_BYTES_MAX = 1 << 20  # kMediaDescriptionBytesMax
 K_MEDIA_KIND_BYTES_MAX = 32  # kMediaKindBytesMax
@@ -75,27 +75,27 @@ def test_a_label(run: tracker.Run) -> None:
 
 
 def test_pictures_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _table_cells.TABLE_PICTURES_MAX == 1000
-    monkeypatch.setattr(_table_cells, "TABLE_PICTURES_MAX", 2)
+    assert table_cells.TABLE_PICTURES_MAX == 1000
+    monkeypatch.setattr(table_cells, "TABLE_PICTURES_MAX", 2)
     assert tracker.Table({"x": [tracker.Image(DOT)] * 2})._remarks == ()
     assert "at most 2 pictures" in tracker.Table({"x": [tracker.Image(DOT)] * 3})._remarks[0]
 
 
 def test_values_nested_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _table_cells.NESTED_VALUES_MAX == 1_000_000
-    monkeypatch.setattr(_table_cells, "NESTED_VALUES_MAX", 5)
+    assert table_cells.NESTED_VALUES_MAX == 1_000_000
+    monkeypatch.setattr(table_cells, "NESTED_VALUES_MAX", 5)
     assert tracker.Table({"x": [[1, 2], [3, 4, 5]]})._remarks == ()
     assert "no end" in tracker.Table({"x": [[1, 2], [3, 4, 5, 6]]})._remarks[0]
 
 
 def test_what_is_told_of_one_value() -> None:
     boxes = [(0,) * count for count in range(20) if count != 4]
-    assert len(tracker.Image(DOT, boxes=boxes)._remarks) == _media.REMARKS_MAX
+    assert len(tracker.Image(DOT, boxes=boxes)._remarks) == medium.REMARKS_MAX
 
 
 def test_pixels_of_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _image_array.IMAGE_PIXELS_MAX == 64 << 20
-    monkeypatch.setattr(_image_array, "IMAGE_PIXELS_MAX", 12)
+    assert image_array.IMAGE_PIXELS_MAX == 64 << 20
+    monkeypatch.setattr(image_array, "IMAGE_PIXELS_MAX", 12)
     tracker.Image(np.zeros((3, 4)))
     with pytest.raises(ValueError, match=r"13 × 1 pixels; at most 12"):
         sound(tracker.Image(np.zeros((1, 13))))
@@ -115,8 +115,8 @@ def test_a_text_within_its_event(run: tracker.Run) -> None:
 
 
 def test_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _documents.DOCUMENT_BYTES_MAX == 16 << 20
-    monkeypatch.setattr(_documents, "DOCUMENT_BYTES_MAX", 1000)
+    assert documents.DOCUMENT_BYTES_MAX == 16 << 20
+    monkeypatch.setattr(documents, "DOCUMENT_BYTES_MAX", 1000)
     tracker.Html("x" * 1000)
     with pytest.raises(ValueError, match="at most 1,000"):
         sound(tracker.Html("x" * 1001))
@@ -135,10 +135,10 @@ def test_what_is_said_of_a_value(run: tracker.Run) -> None:
 
 
 def test_a_file_and_what_is_copied_of_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: tracker.Run) -> None:
-    assert _files.FILE_BYTES_MAX == 1 << 30  # kMediaBytesMax
-    assert _files.FILE_COPIED_BYTES_MAX == 16 << 20
-    monkeypatch.setattr(_files, "FILE_BYTES_MAX", 40)
-    monkeypatch.setattr(_files, "FILE_COPIED_BYTES_MAX", 39)
+    assert media_files.FILE_BYTES_MAX == 1 << 30  # kMediaBytesMax
+    assert media_files.FILE_COPIED_BYTES_MAX == 16 << 20
+    monkeypatch.setattr(media_files, "FILE_BYTES_MAX", 40)
+    monkeypatch.setattr(media_files, "FILE_COPIED_BYTES_MAX", 39)
     for size in (39, 40):
         path = tmp_path / f"{size}.gif"
         path.write_bytes(b"GIF89a".ljust(size, b"."))
@@ -150,8 +150,8 @@ def test_a_file_and_what_is_copied_of_it(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_arrays_of_audio_and_video(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _audio_video.ARRAY_BYTES_MAX == 256 << 20
-    monkeypatch.setattr(_audio_video, "ARRAY_BYTES_MAX", 96)
+    assert audio_video.ARRAY_BYTES_MAX == 256 << 20
+    monkeypatch.setattr(audio_video, "ARRAY_BYTES_MAX", 96)
     tracker.Audio(np.zeros(48), sample_rate=8)
     tracker.Video(np.zeros((2, 4, 4, 3)))
     with pytest.raises(ValueError, match="98 bytes"):
@@ -161,14 +161,14 @@ def test_arrays_of_audio_and_video(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rate_channels_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    tracker.Audio(np.zeros((2, _audio_video.AUDIO_CHANNELS_MAX)), sample_rate=_audio_video.SAMPLE_RATE_MAX)
+    tracker.Audio(np.zeros((2, audio_video.AUDIO_CHANNELS_MAX)), sample_rate=audio_video.SAMPLE_RATE_MAX)
     with pytest.raises(ValueError, match="1 to 1,000,000"):
-        sound(tracker.Audio(np.zeros(2), sample_rate=_audio_video.SAMPLE_RATE_MAX + 1))
+        sound(tracker.Audio(np.zeros(2), sample_rate=audio_video.SAMPLE_RATE_MAX + 1))
     with pytest.raises(ValueError, match="at most 32 channels"):
-        sound(tracker.Audio(np.zeros((2, _audio_video.AUDIO_CHANNELS_MAX + 1)), sample_rate=8))
-    tracker.Video(np.zeros((_audio_video.VIDEO_FRAMES_MAX, 1, 1, 1)), fps=_audio_video.FPS_MAX)
+        sound(tracker.Audio(np.zeros((2, audio_video.AUDIO_CHANNELS_MAX + 1)), sample_rate=8))
+    tracker.Video(np.zeros((audio_video.VIDEO_FRAMES_MAX, 1, 1, 1)), fps=audio_video.FPS_MAX)
     with pytest.raises(ValueError, match="at most 10,000"):
-        sound(tracker.Video(np.zeros((_audio_video.VIDEO_FRAMES_MAX + 1, 1, 1, 1))))
+        sound(tracker.Video(np.zeros((audio_video.VIDEO_FRAMES_MAX + 1, 1, 1, 1))))
 
 
 def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run: tracker.Run) -> None:
@@ -180,8 +180,8 @@ def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run:
     tracker.Table({str(i): [1] for i in range(TABLE_COLUMNS_MAX)})
     with pytest.raises(ValueError, match="at most 1,000"):
         sound(tracker.Table({str(i): [1] for i in range(TABLE_COLUMNS_MAX + 1)}))
-    assert _table_columns.TABLE_CELLS_MAX == 4_000_000
-    monkeypatch.setattr(_table_columns, "TABLE_CELLS_MAX", 6)
+    assert table_columns.TABLE_CELLS_MAX == 4_000_000
+    monkeypatch.setattr(table_columns, "TABLE_CELLS_MAX", 6)
     tracker.Table([[1, 2]] * 3, columns=["a", "b"])
     with pytest.raises(ValueError, match="8 cells; at most 6"):
         sound(tracker.Table([[1, 2]] * 4, columns=["a", "b"]))
@@ -191,20 +191,20 @@ def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run:
 def test_a_tables_document_is_refused_before_more_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     typed: list[str] = []
 
-    real = _table_cells.Cells.column
+    real = table_cells.Cells.column
 
     def count_typed(self: Any, name: str, values: list[Any]) -> str:
         typed.append(name)
         return real(self, name, values)
 
-    monkeypatch.setattr(_table_cells.Cells, "column", count_typed)
-    monkeypatch.setattr(_table, "DOCUMENT_BYTES_MAX", 1000)
+    monkeypatch.setattr(table_cells.Cells, "column", count_typed)
+    monkeypatch.setattr(table, "DOCUMENT_BYTES_MAX", 1000)
     columns = {f"c{i}": [1 / 3] * 20 for i in range(10)}
     with pytest.raises(ValueError, match="a table of 20 × 10 cells has a document of more than 1,000 bytes"):
         sound(tracker.Table(columns))
     assert typed == ["c0", "c1"]
     typed.clear()
-    assert _table.CELL_BYTES_MIN == 2
+    assert table.CELL_BYTES_MIN == 2
     with pytest.raises(ValueError, match="more than 1,000 bytes"):
         sound(tracker.Table({f"c{i}": [1] * 51 for i in range(10)}))
     assert typed == []
@@ -229,8 +229,8 @@ def test_bins_classes_and_points() -> None:
 
 
 def test_points_of_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _structured.CURVE_POINTS_MAX == 1_000_000
-    monkeypatch.setattr(_structured, "CURVE_POINTS_MAX", 3)
+    assert histograms_curves.CURVE_POINTS_MAX == 1_000_000
+    monkeypatch.setattr(histograms_curves, "CURVE_POINTS_MAX", 3)
     tracker.roc_curve([0, 1], [0.1, 0.2])
     with pytest.raises(ValueError, match="4 points; at most 3"):
         sound(tracker.roc_curve([0, 1, 1], [0.1, 0.2, 0.3]))
@@ -265,12 +265,12 @@ def test_a_process_that_ends_while_a_stuck_disk_has_a_medium_ends_with_its_own_c
 
 def test_storing_raw_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch, run: tracker.Run) -> None:
     image = tracker.Image(np.zeros((4, 4), np.uint8))
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 15)
-    monkeypatch.setitem(_media_queue.queue()._used, "large", 1)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", 15)
+    monkeypatch.setitem(encode_queue.queue()._used, "large", 1)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", -1)
     run.log({"a": image}, step=0)
     assert list(Path(run.dir).rglob("*.npy")) == []
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 600_000)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 600_000)
     run.log({"b": image}, step=0)
     run.finish()
     stored = tracker.open_run(run.uid)
@@ -279,8 +279,8 @@ def test_storing_raw_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyP
 
 
 def test_the_bounds_of_the_queue_are_those_of_the_documentation() -> None:
-    queue = _media_queue
+    queue = encode_queue
     assert (queue.HELD_BYTES_MAX, queue.HELD_DOCUMENT_BYTES_MAX) == (16 << 20, 32 << 20)
     assert (queue.RAW_CALL_MS_MAX, queue.RAW_END_MS_MAX) == (100, 250)
     assert (queue.QUEUED_VALUES_MAX, queue.WAIT_CALL_MS, queue.WAIT_TOTAL_MS) == (10_000, 10, 100)
-    assert _media.INLINE_BYTES_MAX == 64 << 10
+    assert medium.INLINE_BYTES_MAX == 64 << 10

@@ -17,7 +17,7 @@ import pytest
 import tracker
 from commands import command
 from pixels import pixels
-from tracker import _files, _media_queue
+from tracker._media import encode_queue, media_files
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -34,6 +34,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+# Promise P1: Stored media survive a kill; those in memory alone are counted.
 def test_what_is_stored_survives_a_kill(script: Script) -> None:
     done = script(KILLED % "run.flush(60)")
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -45,7 +46,7 @@ def test_what_is_stored_survives_a_kill(script: Script) -> None:
 
 
 def test_of_a_killed_process_small_ones_survive_and_what_was_not_encoded_is_counted(script: Script) -> None:
-    stop = "tracker._media_queue.Item.write = lambda *arguments: __import__('time').sleep(600)"
+    stop = "tracker._media.encode_queue.Item.write = lambda *arguments: __import__('time').sleep(600)"
     source = KILLED.replace("run = tracker.init", "tracker.Image\n" + stop + "\nrun = tracker.init", 1) % ""
     done = script(source)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -77,15 +78,15 @@ def test_a_process_that_ends_without_finish_stores_what_waits(script: Script) ->
 def test_a_large_file_that_changed_since_it_was_logged_is_dropped_and_counted(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_files, "FILE_COPIED_BYTES_MAX", 39)
+    monkeypatch.setattr(media_files, "FILE_COPIED_BYTES_MAX", 39)
     go = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def held(*arguments: Any) -> None:
         go.wait(120)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", held)
+    monkeypatch.setattr(encode_queue.Item, "write", held)
     paths = [tmp_path / "same.mp4", tmp_path / "changed.mp4"]
     for path in paths:
         path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(100))
@@ -103,15 +104,15 @@ def test_a_large_file_that_changed_since_it_was_logged_is_dropped_and_counted(
 
 
 def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_media_queue, "RAW_END_MS_MAX", 0)  # else it is stored raw (test_media_raw.py)
+    monkeypatch.setattr(encode_queue, "RAW_END_MS_MAX", 0)  # else it is stored raw (test_media_raw.py)
     go = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def slow(*arguments: Any) -> None:
         go.wait(60)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", slow)
+    monkeypatch.setattr(encode_queue.Item, "write", slow)
     run.log({"a": [tracker.Image(pixels(seed=i)) for i in range(3)]}, step=0)
     run.log({"b": tracker.Text("small")}, step=0)
     try:
@@ -123,25 +124,27 @@ def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch:
     assert account["by_reason"] == {"finish": 3}
 
 
+# Promise P4: Waiting media are bounded: memory, then raw storage, then a short wait, then a counted drop; metrics go
+# on.
 def test_a_full_queue_stores_raw_then_waits_then_drops_and_metrics_go_on(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tracker.Image(pixels())
     go = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def held(*arguments: Any) -> None:
         go.wait(120)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", held)
+    monkeypatch.setattr(encode_queue.Item, "write", held)
     size = pixels().nbytes
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 3 * size)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)  # on a busy machine a write of 90 bytes takes long
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", 3 * size)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)  # on a busy machine a write of 90 bytes takes long
     try:
         for step in range(8):
             if step == 5:
-                monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
+                monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", -1)
             run.log({"a": tracker.Image(pixels(seed=step)), "loss": float(step)}, step=step)
         stored, dropped = run.status().media_stored, run.status().media_dropped
     finally:
@@ -162,7 +165,7 @@ def test_a_full_queue_stores_raw_then_waits_then_drops_and_metrics_go_on(
 
 def test_a_full_queue_is_an_error_of_a_strict_run(strict_run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     image = tracker.Image(pixels())
-    monkeypatch.setattr(_media_queue, "QUEUED_VALUES_MAX", 0)
+    monkeypatch.setattr(encode_queue, "QUEUED_VALUES_MAX", 0)
     with pytest.raises(tracker.LimitError, match="wait to be encoded"):
         strict_run.log({"a": image}, step=0)
     assert strict_run.status().media_dropped == 1
@@ -174,7 +177,7 @@ def test_a_call_that_finds_the_queue_full_waits_no_longer_than_its_share(
     image = tracker.Image(pixels())
     run.log({"a": image}, step=0)
     assert run.flush(60)
-    queue = _media_queue.queue()
+    queue = encode_queue.queue()
     queue._waited = 0.0
     waited: list[float] = []
 
@@ -183,14 +186,14 @@ def test_a_call_that_finds_the_queue_full_waits_no_longer_than_its_share(
         time.sleep(seconds)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
-        patch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
+        patch.setattr(encode_queue, "HELD_BYTES_MAX", 0)
+        patch.setattr(encode_queue, "RAW_CALL_MS_MAX", -1)
         patch.setitem(queue._used, "large", 1)
         patch.setattr(queue._changed, "wait", sleep)
         for step in range(1, 41):
             run.log({"a": image}, step=step)
-        assert max(waited) <= _media_queue.WAIT_CALL_MS / 1000
-        assert queue._waited >= _media_queue.WAIT_TOTAL_MS / 1000 - 1e-6
+        assert max(waited) <= encode_queue.WAIT_CALL_MS / 1000
+        assert queue._waited >= encode_queue.WAIT_TOTAL_MS / 1000 - 1e-6
         count = len(waited)
         run.log({"a": image}, step=41)
         assert len(waited) == count, "all calls together have waited their share"
@@ -215,9 +218,9 @@ class CountingCore:
         self.dropped[key] = self.dropped.get(key, 0) + values
 
 
-def put_all(queue: _media_queue.Queue, core: CountingCore, encoder: Any, count: int) -> None:
+def put_all(queue: encode_queue.Queue, core: CountingCore, encoder: Any, count: int) -> None:
     for number in range(count):
-        item = _media_queue.Item(core, f"m/{number % 3}", number, number, 0, encoder, (), {})  # type: ignore[arg-type]
+        item = encode_queue.Item(core, f"m/{number % 3}", number, number, 0, encoder, (), {})  # type: ignore[arg-type]
         assert queue.put(item)
 
 
@@ -225,15 +228,15 @@ def put_all(queue: _media_queue.Queue, core: CountingCore, encoder: Any, count: 
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Nothing is encoded before it is set; memory has room for documents only."""
     go = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def held(*arguments: Any) -> None:
         go.wait(120)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", held)
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 16 << 20)
-    monkeypatch.setitem(_media_queue.queue()._used, "held", 16 << 20)
+    monkeypatch.setattr(encode_queue.Item, "write", held)
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", 16 << 20)
+    monkeypatch.setitem(encode_queue.queue()._used, "held", 16 << 20)
     yield go
     go.set()
 
@@ -243,16 +246,16 @@ def test_a_large_document_that_finds_the_queue_full_is_not_searched_in_the_call(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
     searched: list[int] = []
-    real = _media_queue.RawFiles.add_document
+    real = encode_queue.RawFiles.add_document
 
-    def add_document(files: _media_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
+    def add_document(files: encode_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
         searched.append(len(text))
         return real(files, text, extension)
 
-    monkeypatch.setattr(_media_queue.RawFiles, "add_document", add_document)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
-    monkeypatch.setattr(_media_queue, "HELD_DOCUMENT_BYTES_MAX", 5 << 20)
-    assert _media_queue.CALL_DOCUMENT_BYTES_MAX == 1 << 20
+    monkeypatch.setattr(encode_queue.RawFiles, "add_document", add_document)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue, "HELD_DOCUMENT_BYTES_MAX", 5 << 20)
+    assert encode_queue.CALL_DOCUMENT_BYTES_MAX == 1 << 20
     large = tracker.Html("<p>password=hunter22</p>" + "x" * (2 << 20))
     for step in range(3):
         run.log({"large": large}, step=step)
@@ -265,7 +268,7 @@ def test_a_large_document_that_finds_the_queue_full_is_not_searched_in_the_call(
     assert "hunter22" not in stored.media("large")[1].load()
     assert len(stored.media("small")) == 1
     assert stored.media_account["by_reason"] == {"queue full": 1}
-    assert _media_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
+    assert encode_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
 
 
 def test_the_search_for_secrets_is_a_part_of_the_time_for_storing_a_document_raw(
@@ -273,14 +276,14 @@ def test_the_search_for_secrets_is_a_part_of_the_time_for_storing_a_document_raw
 ) -> None:
     clock = [time.monotonic()]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    real = _media_queue.RawFiles.add_document
+    real = encode_queue.RawFiles.add_document
 
-    def add_document(files: _media_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
-        clock[0] += _media_queue.RAW_CALL_MS_MAX / 1000 + 0.001
+    def add_document(files: encode_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
+        clock[0] += encode_queue.RAW_CALL_MS_MAX / 1000 + 0.001
         return real(files, text, extension)
 
-    monkeypatch.setattr(_media_queue.RawFiles, "add_document", add_document)
-    monkeypatch.setattr(_media_queue, "WAIT_CALL_MS", 0)
+    monkeypatch.setattr(encode_queue.RawFiles, "add_document", add_document)
+    monkeypatch.setattr(encode_queue, "WAIT_CALL_MS", 0)
     run.log({"page": tracker.Html("x" * 100_000)}, step=0)
     assert list(Path(run.dir).rglob("*.html")) == []
     assert run.status().media_dropped == 1
@@ -296,17 +299,17 @@ def test_what_a_signals_handler_raises_in_a_call_leaves_the_room_as_it_was_and_i
 
     images = [tracker.Image(pixels(seed=i)) for i in range(3)]
     with monkeypatch.context() as patch:
-        patch.setattr(_media_queue.RawFiles, "add", interrupted)
+        patch.setattr(encode_queue.RawFiles, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run.log({"a": images}, step=0)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)
     run.log({"b": images[0]}, step=0)
     gate.set()
     run.finish(timeout=60)
     account = tracker.open_run(run.uid).media_account
     assert account["by_reason"] == {"interrupted": 3}
     assert (account["logged"], account["stored"], account["pending"], account["lost"]) == (4, 1, 0, 0)
-    assert _media_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
+    assert encode_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
 
 
 def test_memory_that_is_refused_on_the_way_to_the_disk_drops_the_value_and_raises_nothing(
@@ -316,6 +319,6 @@ def test_memory_that_is_refused_on_the_way_to_the_disk_drops_the_value_and_raise
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(_media_queue.RawFiles, "add", refused)
+        patch.setattr(encode_queue.RawFiles, "add", refused)
         run.log({"a": tracker.Image(pixels())}, step=0)
     assert run.status().media_dropped == 1

@@ -32,7 +32,7 @@ from raw_media import (
     killed,
     stored_once,
 )
-from tracker import _media_queue
+from tracker._media import encode_queue
 
 LOG_12 = "for step in range(12): run.log({'image': tracker.Image(image(step)), 'loss': 1.0}, step=step)\n"
 
@@ -54,14 +54,14 @@ def run() -> Iterator[tracker.Run]:
 def go(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Nothing is encoded before it is set; the end has all the time it needs to store raw."""
     event = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def held(*arguments: Any) -> None:
         event.wait(60)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", held)
-    monkeypatch.setattr(_media_queue, "RAW_END_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue.Item, "write", held)
+    monkeypatch.setattr(encode_queue, "RAW_END_MS_MAX", 60_000)
     yield event
     event.set()
 
@@ -97,6 +97,7 @@ def test_reading_encodes_nothing_and_changes_nothing(script: Script) -> None:
     assert files_of(folder_of_run()) == before
 
 
+# Promise P5: Media that find memory full are stored raw; only those that cannot be stored are dropped and counted.
 @pytest.mark.parametrize("end", ["run.finish(timeout=0)", "run.finish(timeout=0.2)", "", "sys.exit()"])
 def test_what_a_run_has_no_time_to_encode_is_stored_raw_at_its_end(script: Script, end: str) -> None:
     said = ended(script, STUCK + LOG_12 + end + "\n")
@@ -112,9 +113,9 @@ def test_what_a_run_has_no_time_to_encode_is_stored_raw_at_its_end(script: Scrip
 
 @pytest.mark.parametrize("where", ["in the call", "at the end"])
 def test_of_every_kind_pixels_become_an_array_and_all_else_is_what_it_always_is(script: Script, where: str) -> None:
-    full = "_media_queue.QUEUED_VALUES_MAX, _media_queue.HELD_BYTES_MAX = 1 << 20, 0\n"
+    full = "encode_queue.QUEUED_VALUES_MAX, encode_queue.HELD_BYTES_MAX = 1 << 20, 0\n"
     first = "run.log({'fills': tracker.Image(image(0))}, step=0)\n"
-    body = EVERY_KIND + STUCK + (full + first if where == "in the call" else "_media_queue.HELD_BYTES_MAX = 1 << 30\n")
+    body = EVERY_KIND + STUCK + (full + first if where == "in the call" else "encode_queue.HELD_BYTES_MAX = 1 << 30\n")
     ended(script, body + "run.log(every_kind(), step=3)\nrun.finish(timeout=0)\n")
     done = script(
         LOGS.replace('"killed"', '"own"') + EVERY_KIND + "run.log(every_kind(), step=3)\nrun.finish(timeout=60)\n"
@@ -145,8 +146,8 @@ def test_of_every_kind_pixels_become_an_array_and_all_else_is_what_it_always_is(
 def test_a_value_larger_than_memory_is_encoded_where_no_other_such_one_waits(
     run: tracker.Run, go: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", image(0).nbytes - 1)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", image(0).nbytes - 1)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)
     for step in range(3):
         run.log({"image": tracker.Image(image(step))}, step=step)
     go.set()
@@ -160,15 +161,15 @@ def test_flush_waits_until_what_was_stored_raw_is_fsynced(
     run: tracker.Run, go: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
-    real = _media_queue.Item.sync
+    real = encode_queue.Item.sync
 
-    def sync(item: _media_queue.Item) -> None:
+    def sync(item: encode_queue.Item) -> None:
         real(item)
         synced.append(item.step)
 
-    monkeypatch.setattr(_media_queue.Item, "sync", sync)
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", image(0).nbytes)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue.Item, "sync", sync)
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", image(0).nbytes)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)
     for step in range(3):
         run.log({"image": tracker.Image(image(step))}, step=step)
     assert (run.status().media_stored, synced) == (2, [])
@@ -188,7 +189,7 @@ def test_what_was_stored_raw_at_the_end_is_not_stored_again_when_its_encoder_com
     now = run.status()
     assert (now.media_logged, now.media_stored, now.media_dropped, now.media_pending) == (5, 5, 0, 0)
     go.set()
-    queue = _media_queue.queue()
+    queue = encode_queue.queue()
     with queue._changed:
         assert queue._changed.wait_for(lambda: queue._now is None, 60)
     assert list(Path(run.dir).rglob("*.png")) == [], "nothing is written into a run that has ended"
@@ -202,7 +203,7 @@ def test_of_another_run_of_the_process_nothing_is_given_up(run: tracker.Run, go:
     with tracker.init(project="media", id="second", quiet=True) as second:
         second.log({"image": tracker.Image(image(1))}, step=1)
         run.finish(timeout=0)
-        assert [item.step for item in _media_queue.queue()._waiting(None)] == [1]
+        assert [item.step for item in encode_queue.queue()._waiting(None)] == [1]
         go.set()
     (entry,) = tracker.open_run("media/second").media("image")
     assert (entry.kind, entry.step) == ("image", 1)
@@ -213,7 +214,7 @@ def test_a_value_that_is_being_stored_when_its_run_ends_is_stored_or_counted_as_
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storing, go = threading.Event(), threading.Event()
-    real = _media_queue.Queue.settle
+    real = encode_queue.Queue.settle
 
     def settle(queue: Any, item: Any) -> bool:
         first = real(queue, item)
@@ -222,28 +223,28 @@ def test_a_value_that_is_being_stored_when_its_run_ends_is_stored_or_counted_as_
             go.wait(60)
         return first
 
-    monkeypatch.setattr(_media_queue.Queue, "settle", settle)
+    monkeypatch.setattr(encode_queue.Queue, "settle", settle)
     run.log({"image": tracker.Image(image(0))}, step=0)
     assert storing.wait(60)
     run.finish(timeout=0)
     go.set()
-    assert _media_queue.wait(run._core, 60)
+    assert encode_queue.wait(run._core, 60)
     assert tracker.open_run(run.uid).media_account == account(0, lost=1)
 
 
 def test_a_disk_that_hangs_at_the_end_holds_finish_up_no_longer_than_its_time(
     run: tracker.Run, go: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_media_queue, "RAW_END_MS_MAX", 50)
+    monkeypatch.setattr(encode_queue, "RAW_END_MS_MAX", 50)
     run.log({"image": [tracker.Image(image(step)) for step in range(3)]}, step=0)
     back = threading.Event()
-    real = _media_queue.RawFiles.add
+    real = encode_queue.RawFiles.add
 
     def hangs(*arguments: Any) -> Any:
         back.wait(60)
         return real(*arguments)
 
-    monkeypatch.setattr(_media_queue.RawFiles, "add", hangs)
+    monkeypatch.setattr(encode_queue.RawFiles, "add", hangs)
     run.finish(timeout=0)
     assert not back.is_set()
     assert run.status().media_dropped == 3
@@ -265,11 +266,12 @@ def test_where_no_thread_can_be_started_at_the_end_what_was_in_memory_is_dropped
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
-        _media_queue.end(run._core, 0)
+        encode_queue.end(run._core, 0)
     run.finish()
     assert tracker.open_run(run.uid).media_account == account(0, 3)
 
 
+# Promise P12: Media stored raw hold no secret of a caption, a label or a text.
 def test_documents_that_are_stored_at_the_end_are_without_their_secrets(run: tracker.Run, go: threading.Event) -> None:
     pages = [SECRET + " " + "x" * size for size in (70_000, 2 << 20)]
     for step, page in enumerate(pages):
@@ -316,14 +318,14 @@ def test_wherever_a_process_dies_around_an_event_each_value_is_stored_once_or_co
     event, where = dice.randrange(1, 13), dice.choice(["before", "after"])
     done = script(f"""{LOGS}{STUCK}
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
-events, real = [], _media_queue.Item._log
+events, real = [], encode_queue.Item._log
 def log(*arguments):
     events.append(1)
     if len(events) == {event} and "{where}" == "before": die()
     first = real(*arguments)
     if len(events) == {event}: die()
     return first
-_media_queue.Item._log = log
+encode_queue.Item._log = log
 {LOG_12}
 run.finish(timeout=0)
 """)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import tracker
 from pixels import pixels
-from tracker import _media_queue
+from tracker._media import encode_queue
 
 SECRET = "hf_" + "Ab3" * 12
 LARGE = 4000  # rows that make a document a file
@@ -90,16 +90,16 @@ def test_a_column_called_token_stays_and_one_called_password_goes_and_is_counted
 # Bug: what was written to the disk because memory was full lay there in clear.
 def test_a_document_that_is_stored_raw_is_redacted(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
-    real = _media_queue.Item.write
+    real = encode_queue.Item.write
 
     def held(*arguments: Any) -> None:
         go.wait(120)
         real(*arguments)
 
-    monkeypatch.setattr(_media_queue.Item, "write", held)
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
-    monkeypatch.setitem(_media_queue.queue()._used, "large", 1)
-    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(encode_queue.Item, "write", held)
+    monkeypatch.setattr(encode_queue, "HELD_BYTES_MAX", 0)
+    monkeypatch.setitem(encode_queue.queue()._used, "large", 1)
+    monkeypatch.setattr(encode_queue, "RAW_CALL_MS_MAX", 60_000)
     try:
         run.log({"t": tracker.Table([[SECRET, i] for i in range(LARGE)], columns=["a", "i"])}, step=0)
         run.log({"h": tracker.Html(f"<p>{SECRET}</p>" + "x" * 70_000)}, step=0)

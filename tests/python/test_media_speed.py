@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _core, _media, _structured, _table_columns
+from tracker import _core
+from tracker._media import histograms_curves, medium, table_columns
 
 
 def document(value: Any) -> bytes:
@@ -62,8 +63,8 @@ def test_curves_are_the_same_document_on_both_sides_of_the_limit(monkeypatch: py
     dice = np.random.default_rng(3)
     labels, scores = dice.integers(0, 3, 9000), dice.random((9000, 3))
     fast = tracker.roc_curve(labels, scores, ["a", 'b"', "ü"])
-    assert 9000 * _structured.CURVE_POINT_BYTES_MIN > _media.INLINE_BYTES_MAX
-    monkeypatch.setattr(_structured, "CURVE_POINT_BYTES_MIN", 0)
+    assert 9000 * histograms_curves.CURVE_POINT_BYTES_MIN > medium.INLINE_BYTES_MAX
+    monkeypatch.setattr(histograms_curves, "CURVE_POINT_BYTES_MIN", 0)
     slow = tracker.roc_curve(labels, scores, ["a", 'b"', "ü"])
     assert bytes(fast._payload[0]) == bytes(slow._payload[0])
 
@@ -78,4 +79,4 @@ def test_a_table_of_numbers_and_texts_comes_back(run: tracker.Run) -> None:
     assert table.columns["i"] == data["i"].tolist()  # type: ignore[attr-defined]
     assert table.columns["f"] == data["f"].tolist()  # type: ignore[attr-defined]
     assert table.columns["t"] == data["t"]
-    assert _table_columns.TABLE_ROWS_MAX == 200_000
+    assert table_columns.TABLE_ROWS_MAX == 200_000

@@ -19,7 +19,7 @@ import PIL.Image
 import pyarrow as pa
 import pytest
 import tracker
-from tracker._media import sound
+from tracker._media.medium import sound
 
 
 def back(run: tracker.Run, value: Any) -> tracker.MediaEntry:
@@ -247,10 +247,10 @@ def test_frames_become_an_animation(run: tracker.Run) -> None:
 
 
 def test_a_video_file_larger_than_what_is_copied_is_stored_from_its_path(run: tracker.Run, tmp_path: Path) -> None:
-    from tracker import _files
+    from tracker._media import media_files
 
     path = tmp_path / "large.mp4"
-    path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(_files.FILE_COPIED_BYTES_MAX))
+    path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(media_files.FILE_COPIED_BYTES_MAX))
     run.log({"a": tracker.Video(path)}, step=0)
     assert run.flush(120)
     (entry,) = tracker.open_run(run.uid).media("a")

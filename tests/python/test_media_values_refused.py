@@ -18,9 +18,9 @@ import pyarrow as pa
 import pytest
 import tracker
 from PIL import Image as PillowImage
-from tracker._audio_video import FPS_MIN
-from tracker._media import sound
-from tracker._table_columns import TABLE_ROWS_MAX
+from tracker._media.audio_video import FPS_MIN
+from tracker._media.medium import sound
+from tracker._media.table_columns import TABLE_ROWS_MAX
 
 
 def test_a_column_of_arrow_is_no_table_and_the_error_says_how_it_becomes_one() -> None:

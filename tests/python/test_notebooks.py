@@ -144,6 +144,7 @@ def test_characters_that_turn_or_hide_text_are_shown_in_a_page() -> None:
         assert shown in page
 
 
+# Reaches the limits ALERTS_MAX, CONFIG_MAX, METRICS_MAX, TEXT_MAX.
 def test_a_page_is_bounded_and_escaped() -> None:
     evil = "<script>alert(1)</script>"
     config = {f"<b>{i}": evil * 1000 for i in range(30)}

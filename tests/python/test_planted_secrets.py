@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _files
+from tracker._media import media_files
 
 _numbers = itertools.count()
 
@@ -87,16 +87,16 @@ def test_a_picture_of_svg_is_without_its_secrets_and_stays_one(run: tracker.Run,
 def test_a_picture_of_svg_that_is_stored_raw_is_without_its_secrets(
     run: tracker.Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tracker import _media_queue
+    from tracker._media import encode_queue
 
     planted = Planted()
     mask = {"m": {"mask": np.arange(81, dtype=np.uint8).reshape(9, 9)}}
     tracker.Image(np.zeros((2, 2), np.uint8))
     with monkeypatch.context() as patch:
-        patch.setattr(_media_queue.Queue, "_start", lambda queue: None)
-        patch.setattr(_media_queue, "RAW_END_MS_MAX", 60_000)
+        patch.setattr(encode_queue.Queue, "_start", lambda queue: None)
+        patch.setattr(encode_queue, "RAW_END_MS_MAX", 60_000)
         run.log({"a": tracker.Image(svg_of(planted, "raw").encode(), masks=mask)}, step=0)
-        _media_queue.end(run._core, 0)
+        encode_queue.end(run._core, 0)
     assert {path.suffix for path in (Path(run.dir) / "media").rglob("*.*")} == {".svg", ".npy"}
     assert planted.in_files(store) == set()
     run.finish()
@@ -106,7 +106,7 @@ def test_a_picture_of_svg_that_is_stored_raw_is_without_its_secrets(
 
 
 def test_an_svg_that_is_too_large_to_be_searched_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "FILE_COPIED_BYTES_MAX", 100)
+    monkeypatch.setattr(media_files, "FILE_COPIED_BYTES_MAX", 100)
     (tmp_path / "a.svg").write_text("<svg>" + "x" * 89 + "</svg>")
     tracker.Image(tmp_path / "a.svg")
     (tmp_path / "a.svg").write_text("<svg>" + "x" * 90 + "</svg>")
@@ -143,6 +143,8 @@ def logged_everywhere(planted: Planted) -> tracker.Run:
     return run
 
 
+# Promise P12: A secret of any known form is in no file of the store wherever a run takes a text; names of things and
+# the user's own files are kept.
 def test_of_texts_that_a_run_takes_no_secret_is_in_the_store(store: Path) -> None:
     planted = Planted()
     run = logged_everywhere(planted)

@@ -65,6 +65,8 @@ def test_sigterm_marks_the_run_and_changes_nothing_else(script: Script, how: str
     assert r.problems == ()
 
 
+# Promise P9: `on_sigterm="mark"` chains to the earlier handler; without it there is no handler; a forked child marks
+# nothing.
 def test_nothing_stands_in_the_way_of_sigterm_unless_it_is_asked_for_or_behind_the_end(script: Script) -> None:
     done = script(
         BEGIN
@@ -264,6 +266,7 @@ LEFT: dict[str, tuple[str, int, str]] = {
 }
 
 
+# Promise P1: `on_exit="leave"` leaves the run as a kill would, and nothing is lost.
 @pytest.mark.parametrize("how", LEFT)
 def test_a_run_that_is_left_at_exit_is_as_if_its_process_were_killed(script: Script, how: str) -> None:
     last, code, state = LEFT[how]

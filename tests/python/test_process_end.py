@@ -83,6 +83,7 @@ if sys.argv[1] == "tracked":
 """
 
 
+# Reaches the limit kFinishLeast.
 def test_runs_whose_disk_refuses_share_two_seconds_at_exit(script: Script, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     done = script(
@@ -100,6 +101,7 @@ print(begin, flush=True)
     assert ended - float(done.stdout.split()[-1]) < 6, "2 s and not 8"
 
 
+# Promise P4: The user's exit code never changes, the traceback is printed, other hooks run.
 @pytest.mark.parametrize("how", ENDS)
 def test_nothing_acknowledged_is_lost_and_the_exit_code_is_unchanged(script: Script, how: str) -> None:
     last_lines, code, state, detail = ENDS[how]
@@ -118,6 +120,7 @@ def test_nothing_acknowledged_is_lost_and_the_exit_code_is_unchanged(script: Scr
 
 
 # Regression: a lone surrogate in its text made TypeError of it.
+# Promise P4: An exception keeps its type and its text.
 @pytest.mark.parametrize("text", ["plain", "a file \udcff", "\ud800"])
 def test_the_exception_that_leaves_a_with_block_is_the_one_that_was_raised(store: Path, text: str) -> None:
     def train() -> None:
@@ -242,6 +245,7 @@ def test_logging_from_an_exit_handler_is_recorded(script: Script) -> None:
     assert tracker.open_run("ends/late").series() == ["late"]
 
 
+# Promise P9: Nothing on stdout; one line at the start and one at the end on stderr, and both can be off.
 def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> None:
     source = """
         import sys, tracker
@@ -262,7 +266,7 @@ def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> 
 def test_a_process_that_may_start_no_thread_keeps_its_points_in_the_journal_and_says_so(script: Script) -> None:
     done = script(
         """
-import os, resource, tempfile, threading, tracker, tracker._status
+import os, resource, tempfile, threading, tracker, tracker._recording.status
 folder = tempfile.mkdtemp(dir="/dev/shm")
 os.environ["TRACKER_SHM_DIR"] = folder
 os.chmod(folder, 0o777)

@@ -74,6 +74,7 @@ def job(port: int = 29500, **extra: str) -> list[str]:
     return end(*[start(rank, port, RANKS, **extra) for rank in reversed(range(RANKS))])
 
 
+# Promise P7: Ranks that nothing names find the run of rank 0; two jobs never mix; a dead rank 0 is not joined.
 @pytest.mark.parametrize("address", ["master-0", "127.0.0.1", "localhost"])
 def test_three_processes_started_by_hand_make_one_run(store: Path, address: str) -> None:
     said = job(MASTER_ADDR=address)
@@ -134,6 +135,8 @@ def test_a_rank_0_that_was_killed_before_is_not_joined(store: Path) -> None:
     assert [rank.rank for rank in run.ranks()] == [0]
 
 
+# Promise P5: Points that a rank logs before rank 0 starts are stored; a rank that finds no run gives up, counts and
+# says so.
 def test_what_a_rank_logs_before_rank_0_begins_is_stored(store: Path) -> None:
     early = start(1, size=2, HOLD="1", MODEL="early")
     assert early.stdout is not None

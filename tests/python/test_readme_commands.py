@@ -2,8 +2,8 @@
 """Goal: the commands that README shows are those of the program.
 
 Method: each block of README without a `file:` mark, whose samples are files that run, has lines of `tracker …` and what
-they are for behind two blanks; each line runs, in README's order, with event files, runs and an artifact of the names
-that it says. A block that is neither, but for the installation, fails.
+they are for after two blanks; each line runs, in README's order, with event files and runs of the names that it says.
+A block that is neither, but for the installation, fails.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ import pytest
 import tracker
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-RUNS = ("brisk-otter-417", "otter")
-IN_AND_OUT = ("import", "export")
 
 
 def blocks() -> list[list[str]]:
     """The lines of each block without a mark in front, but those that install, which other tests run."""
     found = re.findall(r"^([^\n]*)\n```\w*\n(.*?)^```$", README.read_text(), flags=re.MULTILINE | re.DOTALL)
     lines = [text.splitlines() for before, text in found if not before.startswith("<!-- file: ")]
-    return [block for block in lines if not block[0].startswith(("make deps", "pip install"))]
+    return [block for block in lines if not block[0].startswith("make deps")]
 
 
 def commands() -> list[str]:
@@ -35,13 +33,10 @@ def commands() -> list[str]:
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[tracker.Run]:
-    """A run that lives, another one of mnist that has ended and made and used artifacts, event files in runs/."""
-    (tmp_path / "model.pt").write_bytes(b"model")
-    with tracker.init(project="mnist", id="otter", quiet=True, tensorboard=tmp_path / "runs") as ended:
+    """A run that lives, another one of mnist that has ended, and its event files in runs/."""
+    with tracker.init(project="mnist", id="heron", quiet=True, tensorboard=tmp_path / "runs") as ended:
         ended.log({"loss": 0.5}, step=1)
-        ended.log_artifact(tmp_path / "model.pt", name="mnist-model", aliases=["best"]).wait()
     run = tracker.init(project="mnist", id="brisk-otter-417", config={"lr": 0.1}, quiet=True)
-    run.use_artifact("mnist-model:best")
     run.log({"loss": 0.25}, step=7)
     run.flush(60)
     return run
@@ -64,16 +59,13 @@ SHOWN = {
     "show": "lr",
     "tail": "loss 0.25",
     "stop": "brisk-otter-417",
-    "verify": "Checked 3 writers",
-    "artifact": "mnist/brisk-otter-417",
     "doctor": "journal",
     "import": "1 point",
-    "export": "",
+    "export": "loss,7,",
 }
 
 
 def test_every_block_of_commands_has_commands_only() -> None:
-    assert len(blocks()) >= 2
     for line in (line for block in blocks() for line in block):
         assert line.startswith("tracker "), line
 
@@ -86,6 +78,3 @@ def test_every_command_of_readme_runs_and_does_what_it_is_shown_for(tmp_path: Pa
         out = said_by(line, live)
         assert SHOWN[name] in out, f"{line}: {out}"
     assert {line.split()[1] for line in found} == set(SHOWN)
-    assert (tmp_path / "otter.parquet").read_bytes()[:4] == b"PAR1"
-    assert (tmp_path / "otter.trkb").stat().st_size > 1000
-    assert list((tmp_path / "runs" / "otter").glob("events.out.tfevents.*"))

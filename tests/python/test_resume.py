@@ -127,6 +127,7 @@ def attempts_of(name: str) -> list[int]:
     return sorted(writer["attempt"] for writer in tracker.open_run(name).writers)
 
 
+# Promise P3: Each resume is an attempt of its own, however many start at one moment.
 @pytest.mark.parametrize("files", ["sqlite", "frames"])
 def test_processes_that_resume_a_run_at_the_same_moment_are_attempts_of_their_own(
     script: Script, files: str, monkeypatch: pytest.MonkeyPatch

@@ -101,6 +101,7 @@ def test_a_token_of_one_project_sees_no_other(server: Server, tmp_path: Path) ->
     assert code(frames) == (404, "not_found")
 
 
+# Promise P12: A request that names another host, comes from another site or guesses tokens is refused.
 def test_a_request_that_names_another_host_is_refused(server: Server) -> None:
     for host in ("evil.example", f"evil.example:{server.port}", "", "127.0.0.1.evil.example"):
         assert server.request("GET", "projects", headers={"Host": host}).status in (400, 403)
@@ -151,6 +152,7 @@ def test_wrong_tokens_from_one_address_are_throttled(tmp_path: Path) -> None:
     assert codes == [401] * 10 + [429] * 2
 
 
+# Reaches the limit kJsonRequestBytesMax.
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.putrequest("POST", "/api/v1/login")

@@ -62,6 +62,7 @@ def live_log(frames: int = 5) -> tuple[tracker.Run, Log]:
     return run, log
 
 
+# Promise P3: The rows of the server are those of the client, bit by bit.
 def test_what_is_sent_is_what_a_reader_finds(server: Server, store: Path) -> None:
     log = recorded()
     assert post(server, log).ok()["acked_seq"] == log.units[-1].last
@@ -101,6 +102,7 @@ def test_a_batch_that_is_sent_again_is_stored_once(server: Server, store: Path) 
     assert received(server, log) == rows(store)
 
 
+# Promise P3: A server is a replica: the same bytes, exactly once in effect.
 def test_batches_of_several_senders_at_once_count_once(server: Server, store: Path) -> None:
     run, log = live_log(20)
     run.finish()

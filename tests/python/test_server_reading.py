@@ -148,6 +148,7 @@ def test_each_rank_is_a_chart_of_its_own_where_ranks_are_asked_for(tmp_path: Pat
             assert each.columns["y"] == [step + each.head["rank"] / 8 for step in range(10)]
 
 
+# Reaches the limit kPairsMax.
 @pytest.mark.parametrize(
     "body",
     [

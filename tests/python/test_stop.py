@@ -81,6 +81,7 @@ def test_a_further_request_without_a_reason_takes_none_away(run: tracker.Run) ->
     assert request[0] == "too slow"
 
 
+# Reaches the limit kStopFirstLook.
 def test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk(
     store: Path, script: Script, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ def databases(run: tracker.Run | tracker.StoredRun) -> list[Path]:
     return sorted(path for path in Path(run.dir).iterdir() if path.suffix == ".db")
 
 
+# Promise P3: `finish()` and recovery leave WAL mode: a finished run is plain files.
 def test_a_finished_run_is_plain_files_out_of_wal_mode(run: tracker.Run) -> None:
     run.log({"x": 1.0}, step=0)
     run.flush()
@@ -67,6 +68,7 @@ def test_sequence_numbers_begin_at_1_in_each_writers_database() -> None:
             assert connection.execute(query).fetchone() == (1,)
 
 
+# Promise P11: Readers unite the files of a run; a resume opens no old file for writing.
 def test_resume_writes_no_file_that_was_there() -> None:
     with tracker.init(project="p", id="r", quiet=True) as first:
         first.log({"x": 1.0}, step=0)
@@ -109,6 +111,7 @@ def test_two_live_writers_of_one_run_are_legal_and_shown() -> None:
     assert "attempt 2, rank 0 of 1: finished, 18 points" in shown()
 
 
+# Promise P3: A copied run that both sides resume can be united again.
 def test_a_copied_run_that_both_sides_resume_can_be_put_together_again(store: Path, tmp_path: Path) -> None:
     with tracker.init(project="p", id="r", quiet=True) as run:
         run.log({"x": 0.0}, step=0)

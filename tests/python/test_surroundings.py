@@ -63,6 +63,8 @@ def repository(tmp_path: Path) -> Iterator[Path]:
     os.chdir(before)
 
 
+# Promise P12: A run records machine, container, packages and git commit, on request command line, variables and diff,
+# without a secret.
 def test_machine_python_and_code_are_recorded_by_default(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_NAME", "night")
     run = tracker.init(project="p", id="r", quiet=True)

@@ -45,6 +45,7 @@ def expect_nothing_lost(journal: Path) -> None:
     assert command("verify").returncode == 0
 
 
+# Promise P5: A file that disk, rights or memory refuse to read is neither damaged nor empty: it is named and waits.
 @pytest.mark.parametrize("name", ["ring-*", "defs"])
 def test_a_file_of_a_journal_without_rights_waits_for_them(journal: Path, name: str) -> None:
     needs(SETPRIV)

@@ -184,6 +184,8 @@ def looping(points: int) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+# Promise P3: Whatever fails between client and server, afterwards the server's rows equal the local ones, once;
+# `finish()` stays bounded.
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_kind_of_fault_costs_nothing_once_it_is_over(
     server: Server, proxy: Proxy, script: Script, fault: str
@@ -248,6 +250,7 @@ def check_outage(done: subprocess.CompletedProcess[str], host: str, problem: str
     return uid
 
 
+# Promise P4: Without a server or network, or with a wrong token, a run ends soon with one line, and is sent later.
 def test_without_a_server_the_run_ends_soon_and_is_sent_later(server: Server, script: Script) -> None:
     server.end(signal.SIGKILL)
     uid = check_outage(script(LOOP, "50", "0.02"), url_of(server), "Failed to connect", "")
@@ -301,6 +304,7 @@ def test_an_answer_that_nobody_can_use_loses_nothing(
     check_equal(server, uid)
 
 
+# Reaches the limit kSyncBatchBytes.
 def test_a_proxy_that_takes_small_bodies_gets_halves(server: Server, proxy: Proxy) -> None:
     run = tracker.init(project="p", mode="offline", quiet=True, capture="none")
     for step in range(40):
@@ -394,6 +398,7 @@ run.finish()
 """
 
 
+# Promise P9: Local mode maps neither libcurl nor OpenSSL; a forked child has no socket of the upload.
 def test_local_mode_maps_neither_libcurl_nor_openssl(server: Server, script: Script) -> None:
     done = script(MAPS, "local")
     assert done.stdout.splitlines()[0] == "False False", done.stderr
@@ -432,6 +437,7 @@ class OtherProgram(socketserver.StreamRequestHandler):
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")
 
 
+# Promise P12: `login()` writes one file for its user alone; its token goes to its server alone.
 def test_login_writes_one_private_file_that_the_next_run_uses(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACKER_TOKEN")
     monkeypatch.delenv("TRACKER_HOST")

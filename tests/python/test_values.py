@@ -48,6 +48,8 @@ def logged(run: tracker.Run, value: Any, by: str) -> tracker.StoredRun:
 both = pytest.mark.parametrize("by", ["log", "handle"])
 
 
+# Promise P6: NaN with its payload, ±Inf, −0, denormals, float64 and int64 come back bit for bit, through exports too,
+# and are drawn as marks.
 @both
 @pytest.mark.parametrize("name", FLOATS)
 def test_a_float_keeps_every_bit(run: tracker.Run, name: str, by: str) -> None:
@@ -65,6 +67,7 @@ def test_an_int_within_int64_stays_an_int(run: tracker.Run, name: str, by: str) 
     assert h.values.tolist() == [INTS[name]]
 
 
+# Promise P6: bool, int, float and str keep their kind; None is no value.
 @both
 @pytest.mark.parametrize("value", [True, False])
 def test_a_bool_stays_a_bool(run: tracker.Run, value: bool, by: str) -> None:
@@ -73,6 +76,7 @@ def test_a_bool_stays_a_bool(run: tracker.Run, value: bool, by: str) -> None:
     assert h.values.tolist() == [value]
 
 
+# Promise P5: An int beyond int64 becomes float64 and is counted.
 @both
 def test_an_int_beyond_int64_becomes_a_float_and_is_counted(
     run: tracker.Run, by: str, capfd: pytest.CaptureFixture[str]
@@ -110,6 +114,7 @@ def special_values(kind: type[np.generic]) -> list[np.generic]:
     return [kind(limits.min), kind(limits.max), kind(1)]
 
 
+# Promise P6: NumPy and torch values of one element keep their dtype.
 @both
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("kind", NUMPY_TYPES, ids=lambda kind: kind.__name__)
@@ -273,6 +278,7 @@ BAD_VALUES = {
 }
 
 
+# Promise P4: Of a call with a bad value or key the others are kept; the bad one is counted and named once.
 @both
 @pytest.mark.parametrize("name", BAD_VALUES)
 def test_a_bad_value_is_counted_and_named_and_the_others_are_kept(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tracker
-from tracker._watch import HISTOGRAMS_MAX, KINDS, Watched
+from tracker._recording.watch import HISTOGRAMS_MAX, KINDS, Watched
 
 
 class Parameter:

@@ -29,14 +29,14 @@ import os, signal, sys, time
 import numpy as np
 import tracker
 tracker.Image(np.zeros((4, 4), np.uint8))
-from tracker import _media_queue
-_media_queue.HELD_BYTES_MAX = {HELD * SIDE * SIDE * 3}
-_media_queue.RAW_CALL_MS_MAX = _media_queue.RAW_END_MS_MAX = 60_000
+from tracker._media import encode_queue
+encode_queue.HELD_BYTES_MAX = {HELD * SIDE * SIDE * 3}
+encode_queue.RAW_CALL_MS_MAX = encode_queue.RAW_END_MS_MAX = 60_000
 def image(step):
     return np.random.default_rng(step).integers(0, 256, ({SIDE}, {SIDE}, 3), dtype=np.uint8)
 run = tracker.init(project="media", id="killed", quiet=True)
 """
-STUCK = "_media_queue.Item.write = lambda *arguments: time.sleep(600)\n"
+STUCK = "encode_queue.Item.write = lambda *arguments: time.sleep(600)\n"
 SECRET = "hf_" + "Ab3" * 12
 DIES = "os.kill(os.getpid(), signal.SIGKILL)\n"
 

@@ -197,6 +197,13 @@ def test_a_sample_may_be_a_region_of_a_file() -> None:
     assert problems(tidy.markdown_samples, {"docs/a.md": document, "examples/a.cc": source.replace("init", "open")})
 
 
+def test_words_of_all_documents_but_formats_are_counted() -> None:
+    most = "one – word " * (tidy.DOCUMENT_WORDS_MAX // 2)
+    assert problems(tidy.document_words, {"docs/a.md": most, "docs/formats/b.md": "a b c", "src/a.cc": "a b c"}) == []
+    (problem,) = problems(tidy.document_words, {"docs/a.md": most, "README.md": "a b"})
+    assert problem.startswith("docs/a.md:1: ")
+
+
 def test_large_files_are_found() -> None:
     assert problems(tidy.large_files, {}, sizes={"tests/data.bin": (1 << 20) + 1, "a": 1}) == [
         "tests/data.bin:1: 1048577 bytes; at most 1048576"

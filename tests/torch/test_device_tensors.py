@@ -22,7 +22,7 @@ import pytest
 import torch
 import tracker
 from conditions import needs
-from tracker import _device
+from tracker._recording import device_values
 
 
 class OnDevice(torch.Tensor):
@@ -104,7 +104,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: found.capturing)
     yield found
     found.arrive(len(found.copies))
-    _device._queue.end(None, 10)
+    device_values._queue.end(None, 10)
     assert found.calls <= {"MainThread"}, "another thread's call would end the capture of a graph"
 
 
@@ -120,6 +120,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+# Promise P4: A tensor on a GPU is logged without waiting for it, in the order of the calls; values that do not arrive
+# are counted.
 def test_a_value_is_logged_with_its_step_and_type_when_it_has_arrived(store: Path, driver: Driver) -> None:
     with tracker.init(project="t", quiet=True, strict=True) as run:
         run.log({"loss": on_device(0.5), "half": on_device(2.0, dtype=torch.bfloat16), "lr": 0.1}, step=7)
@@ -198,7 +200,7 @@ def test_values_are_logged_in_the_order_of_their_calls(store: Path, driver: Driv
 def test_more_than_may_be_on_their_way_are_dropped_and_counted(
     store: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_device, "WAITING_VALUES_MAX", 10)
+    monkeypatch.setattr(device_values, "WAITING_VALUES_MAX", 10)
     with tracker.init(project="t", quiet=True) as run:
         for step in range(25):
             run.log({"loss": on_device(float(step))}, step=step)
@@ -278,7 +280,7 @@ def test_while_a_graph_is_captured_nobody_calls_the_driver(store: Path, driver: 
         run.log({"loss": on_device(1.0)}, step=0)
         driver.capturing = True
         driver.calls.clear()
-        time.sleep(5 * _device.LOOK_MS / 1000)
+        time.sleep(5 * device_values.LOOK_MS / 1000)
         driver.arrive()
         wait_until(lambda: run.status().values_on_device == 0)
         assert not run.flush(0) or driver.calls == set()
@@ -320,7 +322,7 @@ def test_a_forked_child_has_nothing_on_its_way(store: Path, driver: Driver) -> N
         run.log({"loss": on_device(1.0)}, step=0)
         child = os.fork()
         if child == 0:
-            os._exit(len(_device._queue._copies))
+            os._exit(len(device_values._queue._copies))
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         driver.arrive()
     assert rows(run, "loss") == [(0, 1.0)]

@@ -74,6 +74,7 @@ def test_histograms_count_every_finite_value_between_the_smallest_and_the_larges
     assert stored.series("parameters/bias/norm") == ["parameters/bias/norm"]
 
 
+# Reaches the limit HISTOGRAM_VALUES_MAX.
 def test_a_histogram_of_a_large_tensor_takes_each_nth_value(store: Path) -> None:
     model = torch.nn.ParameterList([torch.nn.Parameter(torch.linspace(0, 1, 1_000_000))])
     with tracker.init(project="t", quiet=True, strict=True) as run:
@@ -126,6 +127,7 @@ def test_a_watched_model_keeps_no_graph_and_is_not_kept_itself(store: Path) -> N
         assert gone() is None
 
 
+# Reaches the limit PARAMETERS_MAX.
 def test_of_a_model_of_very_many_parameters_the_first_are_watched(
     store: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

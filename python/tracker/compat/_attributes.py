@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
-from tracker._entries import read_dict
-from tracker._plain import plain_config
+from tracker._mapping_entries import read_dict
+from tracker._plain_values import plain_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

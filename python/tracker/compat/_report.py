@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracker._run import Run
+    from tracker._recording.run import Run
 
 _gated = False
 

@@ -13,8 +13,8 @@ from tracker.compat._report import gated, report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracker._read import StoredRun
-    from tracker._run import Run
+    from tracker._reading.stored_run import StoredRun
+    from tracker._recording.run import Run
 
 TOKEN_PREFIX = "trk_"  # of every token that a tracker server makes
 
@@ -62,8 +62,8 @@ def login(module: str, host: str | None, key: object = None, say: Callable[[str]
 def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict_strategy: str) -> None:
     """Sends a run with its artifacts, and waits while bytes flow. `folder`: the project on the server, None for that of
     the run."""
-    from tracker._options import label
-    from tracker._run import Run
+    from tracker._arguments import label
+    from tracker._recording.run import Run
 
     if gated() or (isinstance(run, Run) and not run._recorded):
         return

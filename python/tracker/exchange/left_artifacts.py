@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tracker import _core
 
 # Of one import, by name; what is beyond is counted together
+# Limit: artifacts of W&B and Trackio that an import names. Beyond it: counted together.
 ARTIFACTS_NAMED_MAX = 100
 _NAME_CHARS_MAX = 128
 

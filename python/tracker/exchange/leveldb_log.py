@@ -13,6 +13,7 @@ HEAD = struct.Struct("<4sHB")
 BLOCK_BYTES = 32768
 PIECE = struct.Struct("<IHB")  # CRC-32 of type and bytes, length, type
 FULL, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+# Limit: bytes of a record of a run file of W&B or SwanLab. Beyond it: a problem; the rest of the file is left out.
 RUN_FILE_RECORD_BYTES_MAX = 64 * 1024 * 1024
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tracker import _core
-from tracker._audio_video import Audio, Video
-from tracker._documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
-from tracker._image import Image
-from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media, sound, withheld
+from tracker._media.audio_video import Audio, Video
+from tracker._media.documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
+from tracker._media.image import Image
+from tracker._media.medium import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media, sound, withheld
 from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
 Entry = TypeVar("Entry")
@@ -56,7 +56,7 @@ def caption_of(text: object) -> str | None:
 
 
 class ImportedFiles:
-    """What encoders write to (tracker._media_queue.Files)."""
+    """What encoders write to (tracker._media.encode_queue.Files)."""
 
     raw = False
 

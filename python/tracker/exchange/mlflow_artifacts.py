@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from tracker._media import Media
+from tracker._media.medium import Media
 from tracker.exchange.media import MAKERS, NOT_MADE, carry_media, read_document, read_json
 from tracker.exchange.plain_files import MLFLOW_DEPTH_MAX, Skipped, files_below
 from tracker.exchange.rows import is_unicode
@@ -21,6 +21,7 @@ from tracker.exchange.tables import table_of_rows
 if TYPE_CHECKING:
     from tracker import _core
 
+# Limit: files of an MLflow run, and of a model. Beyond it: counted.
 MLFLOW_ARTIFACTS_MAX = 100 * 1000
 ARTIFACTS = "files of artifacts"
 LINKS = "links among files"

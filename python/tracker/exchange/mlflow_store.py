@@ -24,6 +24,7 @@ from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, op
 if TYPE_CHECKING:
     from tracker.exchange import Progress
 
+# Limit: bytes of a text, of a line of a metric and of a meta.yaml of MLflow. Beyond it: cut; left out and named.
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
 PROGRESS_PARTS = 1000  # of one run
 MLRUNS = "mlruns"  # the folder of the file store

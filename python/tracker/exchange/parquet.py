@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker import _core
 from tracker._numpy import numpy
-from tracker._read import StoredRun
+from tracker._reading.stored_run import StoredRun
 
 if TYPE_CHECKING:
     from tracker.exchange import Progress

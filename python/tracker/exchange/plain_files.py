@@ -8,8 +8,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+# Limit: run files of W&B or SwanLab below a source. Beyond it: an error.
 RUN_FILES_MAX = 100 * 1000
 # Of folders within each other.
+# Limit: nesting of folders among the files of an MLflow run. Beyond it: files below are counted, the first folder is
+# named.
 MLFLOW_DEPTH_MAX = 16
 
 

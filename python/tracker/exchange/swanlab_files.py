@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from tracker import _core
     from tracker.exchange import Progress
 
+# Limit: metrics of a SwanLab run whose kind is remembered. Beyond it: they count as the program's.
 SWANLAB_COLUMNS_MAX = 262_144
+# Limit: bytes of SwanLab's config. Beyond it: left out and counted.
 SWANLAB_CONFIG_BYTES_MAX = 1024 * 1024
+# Limit: settings of SwanLab's config, aliases resolved. Beyond it: the config is left out and counted.
 SWANLAB_SETTINGS_MAX = 10_000
 # Record.record_type
 START, FINISH, COLUMN, SCALAR, MEDIA, LOG, SAVE = 10, 11, 12, 13, 14, 16, 20

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tracker._files import sniff
-from tracker._media import INLINE_BYTES_MAX, Media
+from tracker._media.media_files import sniff
+from tracker._media.medium import INLINE_BYTES_MAX, Media
 from tracker.exchange import wire
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_document
 from tracker.exchange.plain_files import file_below

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tracker._media import sound
-from tracker._table import Table
-from tracker._table_columns import COLUMN_NAME_CHARS_MAX, check_size
+from tracker._media.medium import sound
+from tracker._media.table import Table
+from tracker._media.table_columns import COLUMN_NAME_CHARS_MAX, check_size
 
 # What the tools write for what JSON has no word for.
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

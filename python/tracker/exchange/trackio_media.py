@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._media import Media, sound
-from tracker._structured import Histogram
+from tracker._media.histograms_curves import Histogram
+from tracker._media.medium import Media, sound
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of
 from tracker.exchange.plain_files import file_below
 from tracker.exchange.tables import table_of_objects

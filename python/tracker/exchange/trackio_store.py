@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracker.exchange import Progress
 
 TABLES = {"metrics": {"timestamp", "run_name", "step", "metrics"}}
+# Limit: bytes of a row of JSON of Trackio. Beyond it: left out and counted.
 TRACKIO_JSON_BYTES_MAX = 16 * 1024 * 1024
 # By table; rows of all runs
 LEFT_OUT = {

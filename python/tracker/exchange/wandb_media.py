@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._image import Image
-from tracker._media import Media, sound
-from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
-from tracker._table import Table
+from tracker._media.histograms_curves import HISTOGRAM_BINS_MAX, Histogram
+from tracker._media.image import Image
+from tracker._media.medium import Media, sound
+from tracker._media.table import Table
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_json
 from tracker.exchange.plain_files import file_below
 from tracker.exchange.tables import table_of_rows

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tracker._image import pillow
-from tracker._image_array import IMAGE_PIXELS_MAX, numpy_for
-from tracker._image_overlays import BOXES_MAX, MASKS_MAX
-from tracker._labels import LABEL_CHARS_MAX
+from tracker._media.class_labels import LABEL_CHARS_MAX
+from tracker._media.image import pillow
+from tracker._media.image_array import IMAGE_PIXELS_MAX, numpy_for
+from tracker._media.image_overlays import BOXES_MAX, MASKS_MAX
 from tracker.exchange.media import NOT_MADE, read_json
 from tracker.exchange.plain_files import file_below
 

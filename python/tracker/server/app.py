@@ -22,7 +22,9 @@ from tracker.server import CONSOLE
 
 API = "/api/v1/"
 # Of the bodies of all requests at once; between two parts of a body.
+# Limit: bytes of the bodies of all requests at once. Beyond it: 503.
 BODY_BYTES_MAX = 512 * 1024 * 1024
+# Limit: seconds without a part of a body. Beyond it: the connection ends.
 BODY_IDLE_SECONDS = 60
 HEADERS_TAKEN = ("authorization", "cookie", "origin", "x-tracker")
 SAFETY = {

@@ -18,7 +18,9 @@ from tracker import _core
 from tracker.server.app import make_app
 
 # Open at once, also those that ask for nothing: 10,000 clients and their browsers.
+# Limit: connections of a server. Beyond it: 503.
 CONNECTIONS_MAX = 12_000
+# Limit: seconds for requests that run at the end of the server. Beyond it: cut.
 SHUTDOWN_SECONDS_MAX = 5
 
 

@@ -16,8 +16,10 @@
 
 namespace tracker::internal {
 
-constexpr int kLineageTreeDepth = 6;           // levels of runs and versions that the tree shows
-constexpr size_t kLineageTreeLinesMax = 1000;  // further ones are counted only
+// Limit: nesting of runs and versions in a lineage as a tree. Beyond it: not shown.
+constexpr int kLineageTreeDepth = 6;
+// Limit: lines of a lineage as a tree. Beyond it: counted only.
+constexpr size_t kLineageTreeLinesMax = 1000;
 
 // A name alone is looked for in all projects where the default one has none of it. Errors: as find_artifact(); kInvalid
 // where several projects have one.

@@ -11,8 +11,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kBundleArtifactsMax = 10'000;                 // versions in a bundle
-constexpr size_t kBundleManifestBytesMax = size_t{256} << 20;  // of one of them; it is read into memory
+// Limit: versions of artifacts in a bundle. Beyond it: an error; nothing is written.
+constexpr size_t kBundleArtifactsMax = 10'000;
+// Limit: bytes of a manifest in a bundle. Beyond it: the version is left out and named.
+constexpr size_t kBundleManifestBytesMax = size_t{256} << 20;
 
 struct BundledArtifacts {
   std::vector<BundleExtra> files;

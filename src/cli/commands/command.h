@@ -30,7 +30,8 @@ enum ExitCode : int {
   // And 130 where Ctrl-C ends the program: what a shell says of SIGINT, which is left as it is.
 };
 
-constexpr size_t kKeyColumnsMax = 100;  // that a "*" in `ls --columns` may become
+// Limit: columns that a * in --columns becomes. Beyond it: the first by name are shown, and one line says so.
+constexpr size_t kKeyColumnsMax = 100;
 
 struct GlobalOptions {
   std::string dir;  // --dir; empty: TRACKER_DIR and so on

@@ -181,7 +181,6 @@ void examine_limits(DoctorReport* out) {
   add_fact(&section, "ring_text_bytes", static_cast<int64_t>(kInlineTextBytesMax), bytes_text(kInlineTextBytesMax));
   add_fact(&section, "ring_bytes", static_cast<int64_t>(kRingBytesMax), bytes_text(kRingBytesMax));
   add_fact(&section, "journal_bytes", static_cast<int64_t>(kJournalBytesMax), bytes_text(kJournalBytesMax));
-  add_fact(&section, "more", "docs/limits.md");
   out->sections.push_back(std::move(section));
 }
 

@@ -32,7 +32,8 @@ struct DoctorReport {
   std::vector<DoctorAdvice> advice;
 };
 
-constexpr size_t kUnrecoveredListed = 64;       // journals; more are counted only
+// Limit: journals of other stores that `tracker doctor` lists. Beyond it: counted only.
+constexpr size_t kUnrecoveredListed = 64;
 constexpr uint64_t kFreeBytesLow = 2ull << 30;  // design 3: below it media pause
 constexpr double kFreeShareLow = 0.02;
 constexpr uint64_t kOpenFilesLow = 256;          // a run holds about 20 descriptors

@@ -35,7 +35,9 @@
 
 namespace tracker::internal {
 
-constexpr uint32_t kSeriesMax = 262'144;  // series a writer; beyond, points are dropped and counted (kKeyLimit)
+// Limit: metrics of a process, each type of a metric counted. Beyond it: points are dropped and counted ("too many
+// metrics").
+constexpr uint32_t kSeriesMax = 262'144;
 
 constexpr std::chrono::milliseconds kProgressAge{500};  // without a commit for so long the disk counts as stuck
 constexpr int64_t kBurstRefill = 100;                   // 1 ns of waiting for so many of the run's
@@ -47,11 +49,19 @@ struct JournalOptions {
   std::string kind;  // "" | "shm" | "disk" | "memory"
   std::string store_path;
   OnFull on_full = OnFull::kWait;
-  std::chrono::nanoseconds wait_call{10'000'000};    // a call waits at most this long for space
-  std::chrono::nanoseconds wait_total{100'000'000};  // all calls together, until space is released again
+  // Limit: time of a log call that finds its ring full, with none of that left. Beyond it: the newest point is dropped
+  // and counted.
+  std::chrono::nanoseconds wait_call{10'000'000};
+  // Limit: time of such log calls together, until space is released. Beyond it: the newest point is dropped and
+  // counted.
+  std::chrono::nanoseconds wait_total{100'000'000};
   // While the store makes progress (kProgressAge) a call waits longer, out of what all calls together have: wall time
   // while at least one thread waits, refilled at 1 % of the run's time (kBurstRefill).
+  // Limit: time of all log calls that find their ring full while the store makes progress, refilled at 1 % of the run's
+  // time. Beyond it: wait_call and wait_total hold.
   std::chrono::nanoseconds wait_burst{2'000'000'000};
+  // Limit: time of a log call that finds its ring full while the store makes progress. Beyond it: the newest point is
+  // dropped and counted.
   std::chrono::nanoseconds wait_burst_call{250'000'000};
   uint64_t first_ring_bytes = kFirstRingBytes;
   uint64_t ring_bytes_max = kRingBytesMax;

@@ -38,6 +38,7 @@ constexpr uintptr_t kSharedOwner = 1;
 
 constexpr size_t kHotTableSize = 256;
 constexpr size_t kHotWays = 4;  // neighbours in the table, of one cache line, in which a thread's entry may stand
+// Limit: rings of a process. Beyond it: further threads share one.
 constexpr size_t kRingsMax = 128;
 
 // What a handle needs of a run. One page a run; zeroed in a forked child.

@@ -19,6 +19,7 @@ enum class Liveness {
 };
 
 // A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
+// Limit: age of the last sign of life at which a writer elsewhere counts as alive. Beyond it: lost contact.
 constexpr std::chrono::microseconds kHeartbeatTrust{60'000'000};
 
 // Where the journal of `writer`, found in a run of the store at `store_path`, lies on this machine: in one of this

@@ -18,9 +18,14 @@ const char* journal_kind_name(JournalKind kind);
 constexpr const char* kSigtermFile = "sigterm";
 
 constexpr uint64_t kFirstRingBytes = 256 * 1024;
+// Limit: bytes of a ring. Beyond it: calls wait, then the newest points are dropped and counted.
 constexpr uint64_t kRingBytesMax = 8 * 1024 * 1024;
-constexpr uint64_t kJournalBytesMax = 24 * 1024 * 1024;  // rings and spill file together
-constexpr uint64_t kJournalBytesMin = 2 * 1024 * 1024;   // a /dev/shm that allows less is left alone
+// Limit: bytes of rings and spill file of a process; also 1/8 of the free space of /dev/shm and 2 % of the container's
+// memory. Beyond it: points wait, then are dropped and counted.
+constexpr uint64_t kJournalBytesMax = 24 * 1024 * 1024;
+// Limit: least bytes that /dev/shm must allow. Beyond it: the journal is a file on a local disk, else private memory.
+constexpr uint64_t kJournalBytesMin = 2 * 1024 * 1024;
+// Limit: bytes of the spill file, in use while a commit is stuck. Beyond it: points stay in the rings.
 constexpr uint64_t kSpillBytesMax = 16 * 1024 * 1024;
 
 struct JournalPlace {

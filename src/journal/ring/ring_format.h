@@ -17,8 +17,10 @@ constexpr uint64_t kRingMagic = 0x474e49524a4b5254;       // "TRKJRING"
 constexpr uint64_t kUnreleasedRing = 0x31474e49524b5254;  // "TRKRING1"
 constexpr uint32_t kRingVersion = 1;
 constexpr size_t kRingHeaderBytes = 4096;
-constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
+// Limit: bytes of a ring file that recovery reads. Beyond it: the file is named and kept.
+constexpr size_t kRingFileBytesMax = 64u << 20;
 constexpr size_t kAnchorSlots = 16;
+// Limit: counts of dropped points by metric and reason that a ring has. Beyond it: counted for no metric in particular.
 constexpr size_t kLossSlots = 96;
 constexpr size_t kLossSlotsShared = 27;    // the last ones, for what finds no slot of its own: one a reason and kind
 constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
@@ -120,6 +122,7 @@ struct ValuePair {
 static_assert(sizeof(ValuePair) == 16);
 constexpr size_t kRecordHeadBytes = 24;
 constexpr size_t kRecordPairsMax = 0xffff;
+// Limit: metrics of a part of a call. Beyond it: the call is split into parts that share step and time.
 constexpr size_t kPairsAPart = 8'192;  // of a call of more: columns of a frame take far more memory than values
 static_assert(kPairsAPart <= kRecordPairsMax);
 

@@ -18,12 +18,18 @@
 
 namespace tracker::internal {
 
-constexpr size_t kFilterBytesMax = 16 * 1024;  // of the text
-constexpr int kFilterDepthMax = 64;            // of "(" and "not" within each other
-constexpr size_t kFilterTestsMax = 1000;       // tests and words
-constexpr size_t kFilterListMax = 1000;        // values of one "in [...]"
-constexpr size_t kSortFieldsMax = 8;           // of one sort order
-constexpr size_t kColumnFieldsMax = 100;       // of one list of columns
+// Limit: bytes of a filter, of an order, of a list of columns. Beyond it: an error.
+constexpr size_t kFilterBytesMax = 16 * 1024;
+// Limit: nesting of "(" and "not" in a filter. Beyond it: an error with the column.
+constexpr int kFilterDepthMax = 64;
+// Limit: tests and words of a filter. Beyond it: an error with the column.
+constexpr size_t kFilterTestsMax = 1000;
+// Limit: values of an `in` list of a filter. Beyond it: an error with the column.
+constexpr size_t kFilterListMax = 1000;
+// Limit: fields of an order. Beyond it: an error with the column.
+constexpr size_t kSortFieldsMax = 8;
+// Limit: columns of a listing. Beyond it: an error with the column.
+constexpr size_t kColumnFieldsMax = 100;
 
 enum class FilterFieldId : uint8_t {
   kProject,

@@ -14,9 +14,12 @@ class RE2;
 
 namespace tracker::internal {
 
-constexpr size_t kRegexBytesMax = 1000;             // of a pattern
-constexpr int64_t kRegexMemoryBytesMax = 1 << 20;   // of a compiled pattern and what it remembers between texts
-constexpr size_t kRegexTextBytesMax = 1024 * 1024;  // of a text that is searched; the rest is not searched
+// Limit: bytes of a regular expression. Beyond it: an error with the column.
+constexpr size_t kRegexBytesMax = 1000;
+// Limit: bytes of a compiled regular expression. Beyond it: an error with the column.
+constexpr int64_t kRegexMemoryBytesMax = 1 << 20;
+// Limit: bytes of a text that a regular expression searches. Beyond it: the rest is not searched.
+constexpr size_t kRegexTextBytesMax = 1024 * 1024;
 
 class Regex {
  public:

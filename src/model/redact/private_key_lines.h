@@ -10,6 +10,8 @@
 namespace tracker::internal {
 
 // A key has no more, RSA of 16,384 bits neither: a program that only names the first line is not watched for ever.
+// Limit: lines after the first line of a printed private key that are searched for its end. Beyond it: they are kept as
+// they are.
 constexpr uint64_t kPrivateKeyLinesMax = 256;
 
 class PrivateKeyLines {

@@ -15,7 +15,9 @@
 namespace tracker::internal {
 
 constexpr std::string_view kRedacted = "[redacted]";
-constexpr size_t kSecretAheadBytes = 8 * 1024;  // read after a cut, so that a secret that the cut splits is recognised
+// Limit: bytes after a cut that are searched for the end of a secret. Beyond it: of a longer secret the part before the
+// cut may stay.
+constexpr size_t kSecretAheadBytes = 8 * 1024;
 
 // `text` with every secret in it replaced, each added to `count`:
 // known tokens (AKIA…, ghp_…/github_pat_…, hf_…, sk-…, xoxb-…, JWTs and their like) and PEM private keys; who is in an

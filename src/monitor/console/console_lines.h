@@ -19,12 +19,16 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kConsoleBytesAMinute = 10'000'000;  // of one stream; what is above is cut and counted
-constexpr size_t kConsoleLineBytes = 32 * 1024;        // a longer line goes on as the next one, which says so
-constexpr size_t kConsolePieceBytes = 32 * 1024;       // lines of one piece together
-constexpr size_t kConsoleRows = 32;                    // lines that a cursor can go back to
-constexpr size_t kConsoleEscapeBytes = 64;             // a longer escape sequence is text
-constexpr int64_t kConsoleRefreshNs = 1'000'000'000;   // a line that changes is handed on no more often
+// Limit: bytes recorded of stdout, and of stderr, in a minute. Beyond it: cut; the lines say how much.
+constexpr uint64_t kConsoleBytesAMinute = 10'000'000;
+// Limit: bytes of a line of output. Beyond it: the rest is the next line, which readers join.
+constexpr size_t kConsoleLineBytes = 32 * 1024;
+constexpr size_t kConsolePieceBytes = 32 * 1024;  // lines of one piece together
+// Limit: lines that a moving cursor can change. Beyond it: older lines stay as they were.
+constexpr size_t kConsoleRows = 32;
+// Limit: bytes of an escape sequence. Beyond it: it is text.
+constexpr size_t kConsoleEscapeBytes = 64;
+constexpr int64_t kConsoleRefreshNs = 1'000'000'000;  // a line that changes is handed on no more often
 
 // Lines that follow each other, joined by newlines.
 struct ConsolePiece {

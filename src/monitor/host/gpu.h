@@ -14,7 +14,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kGpusMax = 64;  // of a machine that are looked at
+// Limit: GPUs of a machine. Beyond it: left out.
+constexpr size_t kGpusMax = 64;
 
 struct GpuOptions {
   std::string library;                 // TRACKER_NVML: a path, or "off"; else libnvidia-ml.so.1

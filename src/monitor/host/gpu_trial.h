@@ -11,6 +11,8 @@
 namespace tracker::internal {
 
 // A driver that is not kept loaded takes seconds a GPU to begin.
+// Limit: time for the trial of the GPU driver in a process of its own. Beyond it: that process is ended, and GPUs are
+// not sampled.
 constexpr std::chrono::milliseconds kGpuTrialMax{60'000};
 
 enum class GpuTrial {
@@ -26,8 +28,8 @@ struct GpuTrialResult {
 };
 
 // Starts options.trial with the library's name, in options.environment, and reads what it says of its calls (see
-// python/tracker/_gpu_trial.py), each of which `watch` is told. The trial is no child of this process. `stopped`
-// is asked each 100 ms.
+// python/tracker/_recording/gpu_trial.py), each of which `watch` is told. The trial is no child of this process.
+// `stopped` is asked each 100 ms.
 GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watch& watch,
                                const std::function<bool()>& stopped);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The variables of schedulers and launchers that are recorded with a run: a fixed list, docs/environment.md has it.
+// The variables of schedulers and launchers that are recorded with a run: a fixed list.
 // Threads: call it where nobody changes the environment meanwhile, as init() does. Cost: a look-up a name.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kLauncherValueBytesMax = 1024;  // of a value; longer ones are cut, with … at the end
+// Limit: bytes of the value of a launcher's variable. Beyond it: cut, with … at the end.
+constexpr size_t kLauncherValueBytesMax = 1024;
 
 std::span<const char* const> launcher_names();
 // Those that are set and not empty, as a map; values of a known secret form are redacted.

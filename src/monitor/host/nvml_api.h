@@ -23,7 +23,8 @@ struct Memory {
   unsigned long long total, free, used;  // NOLINT(google-runtime-int): bytes
 };
 
-constexpr unsigned kProcessesMax = 128;          // of a GPU that are looked at
+// Limit: processes of a GPU that are searched for this one. Beyond it: left out.
+constexpr unsigned kProcessesMax = 128;
 constexpr unsigned long long kNotKnown = ~0ull;  // NOLINT(google-runtime-int): NVML_VALUE_NOT_AVAILABLE
 struct Process {
   unsigned pid;

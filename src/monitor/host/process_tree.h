@@ -10,8 +10,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kTreeProcessesMax = 1'024;  // of a tree that are looked at, the process itself first
-constexpr size_t kTreeThreadsMax = 4'096;    // whose lists of children are read, in one sample
+// Limit: processes of the run's tree in a sample. Beyond it: left out.
+constexpr size_t kTreeProcessesMax = 1'024;
+// Limit: threads whose children a sample reads. Beyond it: left out.
+constexpr size_t kTreeThreadsMax = 4'096;
 
 struct TreeUse {
   uint64_t processes = 0, threads = 0, rss_bytes = 0;

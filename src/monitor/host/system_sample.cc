@@ -13,7 +13,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kOpenFilesMax = 65'536;  // that are counted
+// Limit: open files that a sample counts. Beyond it: not counted.
+constexpr size_t kOpenFilesMax = 65'536;
 
 double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

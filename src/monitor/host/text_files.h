@@ -11,7 +11,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kMonitorFileBytesMax = 1024 * 1024;  // of /proc, /sys, git's refs and config, a package's metadata
+// Limit: bytes of a small file of the system or of git. Beyond it: its first bytes count.
+constexpr size_t kMonitorFileBytesMax = 1024 * 1024;
 
 // The first `bytes` of a regular file, or "".
 std::string text_of_file(const std::string& path, size_t bytes = kMonitorFileBytesMax);

@@ -13,7 +13,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kRefDepthMax = 5;  // symbolic refs that name one another
+// Limit: symbolic refs of git that name one another. Beyond it: no commit.
+constexpr int kRefDepthMax = 5;
 
 std::string path_from(const std::string& base, std::string_view path) {
   return path.starts_with("/") ? std::string(path) : join_path(base, path);

@@ -11,12 +11,18 @@
 
 namespace tracker::internal {
 
-constexpr size_t kGitFoldersUp = 64;                          // looked at for a .git, from the folder upward
-constexpr size_t kGitPackedRefsBytesMax = 16 * 1024 * 1024;   // of packed-refs
-constexpr size_t kGitIndexBytesMax = 64 * 1024 * 1024;        // of the index
-constexpr size_t kGitEntriesMax = 200'000;                    // files of the index that are looked at
-constexpr size_t kGitFileBytesMax = 16 * 1024 * 1024;         // of a file that is read, as its times tell nothing
-constexpr std::chrono::milliseconds kGitIndexTimeMax{5'000};  // for the comparison as a whole
+// Limit: folders upward that are searched for .git. Beyond it: no repository.
+constexpr size_t kGitFoldersUp = 64;
+// Limit: bytes of git's packed refs. Beyond it: later refs are not found.
+constexpr size_t kGitPackedRefsBytesMax = 16 * 1024 * 1024;
+// Limit: bytes of git's index. Beyond it: `dirty` is "unknown".
+constexpr size_t kGitIndexBytesMax = 64 * 1024 * 1024;
+// Limit: files of git's index. Beyond it: `dirty` is "unknown".
+constexpr size_t kGitEntriesMax = 200'000;
+// Limit: bytes of a file that is read to compare it with git's index. Beyond it: `dirty` is "unknown".
+constexpr size_t kGitFileBytesMax = 16 * 1024 * 1024;
+// Limit: time to compare files with git's index. Beyond it: `dirty` is "unknown".
+constexpr std::chrono::milliseconds kGitIndexTimeMax{5'000};
 
 // Without links, "." and "..", as the file system has it now; where that cannot be told, as absolute_path().
 std::string real_path(const std::string& path);

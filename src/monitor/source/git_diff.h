@@ -10,8 +10,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kGitDiffBytesMax = 1024 * 1024;              // of its output; the rest is cut and reported
-constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};  // then git is killed, and its output so far is kept
+// Limit: bytes of the output of git diff. Beyond it: cut, and the run says so.
+constexpr size_t kGitDiffBytesMax = 1024 * 1024;
+// Limit: time of git diff. Beyond it: cut, and the run says so.
+constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};
 
 // text, bytes, and where they apply cut (bytes there were more than kept) or timeout. `error` alone where git cannot be
 // run. Empty where `folder` is in no repository. Secrets are redacted and added to `redacted`.

@@ -11,8 +11,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kIgnoreRulesMax = 10'000;         // further ones are not read
-constexpr size_t kIgnoreFileBytesMax = 64 * 1024;  // of a file of rules; its begin counts
+// Limit: rules of .gitignore and .trackerignore together. Beyond it: not read.
+constexpr size_t kIgnoreRulesMax = 10'000;
+// Limit: bytes of a .gitignore or .trackerignore. Beyond it: not read.
+constexpr size_t kIgnoreFileBytesMax = 64 * 1024;
 
 class IgnoreRules {
  public:

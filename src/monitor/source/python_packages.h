@@ -10,8 +10,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kPackagesMax = 5'000;           // distributions that are recorded
-constexpr size_t kPythonPathsMax = 256;          // entries of sys.path that are looked at
+// Limit: packages that are recorded. Beyond it: left out, the number is kept.
+constexpr size_t kPackagesMax = 5'000;
+// Limit: entries of sys.path. Beyond it: left out.
+constexpr size_t kPythonPathsMax = 256;
 constexpr size_t kPackageHeadBytes = 16 * 1024;  // of a METADATA or PKG-INFO file: name and version stand at its head
 
 // name -> version, sorted by name; of one name the first path wins, as for an import. `left_out` counts those beyond

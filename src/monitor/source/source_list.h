@@ -15,12 +15,18 @@
 
 namespace tracker::internal {
 
+// Limit: capture="source": files. Beyond it: left out and counted.
 constexpr size_t kSourceFilesMax = 5'000;
-constexpr uint64_t kSourceFileBytesMax = 1024 * 1024;        // a larger one is data
-constexpr uint64_t kSourceBytesMax = 32 * 1024 * 1024;       // of all of them
-constexpr size_t kSourceEntriesMax = 100'000;                // that are looked at
-constexpr size_t kSourceDepthMax = 32;                       // of folders within each other
-constexpr std::chrono::milliseconds kSourceTimeMax{10'000};  // to look and to copy
+// Limit: capture="source": bytes of a file. Beyond it: left out and counted.
+constexpr uint64_t kSourceFileBytesMax = 1024 * 1024;
+// Limit: capture="source": bytes of all files. Beyond it: left out and counted.
+constexpr uint64_t kSourceBytesMax = 32 * 1024 * 1024;
+// Limit: capture="source": entries of folders that are read. Beyond it: left out and counted.
+constexpr size_t kSourceEntriesMax = 100'000;
+// Limit: capture="source": nesting of folders. Beyond it: left out and counted.
+constexpr size_t kSourceDepthMax = 32;
+// Limit: capture="source": time to list the files, and to copy them. Beyond it: left out and counted.
+constexpr std::chrono::milliseconds kSourceTimeMax{10'000};
 
 struct SourceFile {
   std::string path;  // below the root

@@ -14,6 +14,7 @@
 
 namespace tracker::internal {
 
+// Limit: pixels of a chart. Beyond it: an error.
 constexpr uint32_t kChartPixelsMax = 65'536;
 
 // Of the rows in x order that lie in one cell of the grid. X is int64_t (steps, µs) or double (a metric).

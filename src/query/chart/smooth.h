@@ -38,6 +38,7 @@ constexpr double kEmaReach = 10;       // half-lives left of a window that its c
 constexpr double kGaussianReach = 5;   // standard deviations
 constexpr double kSmoothCellsMin = 4;  // a half-life of fewer cells is taken on points
 // Pairs of points that a Gaussian may weigh in one call, some ten seconds; beyond: kLimit, take cells.
+// Limit: pairs of points that one Gaussian weighs. Beyond it: an error that names charts, which work on cells.
 constexpr uint64_t kGaussianPairsMax = uint64_t{1} << 32;
 
 // x ascending. Points: `values` alone. Cells: `values` are their sums and `counts` how many finite values each has.

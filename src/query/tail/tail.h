@@ -21,6 +21,7 @@
 
 namespace tracker::internal {
 
+// Limit: rows of one batch of tail() by default. Beyond it: the next batch.
 constexpr uint64_t kTailRowsDefault = 1u << 20;
 
 struct TailQuery {

@@ -18,7 +18,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kTailCursorBytesMax = 4u << 20;  // of a token
+// Limit: bytes of the cursor of a tail, 65,535 writers. Beyond it: an error.
+constexpr size_t kTailCursorBytesMax = 4u << 20;
 
 struct TailCursor {
   Id128 run;               // its uid

@@ -11,7 +11,9 @@
 
 namespace tracker::internal {
 
-constexpr size_t kConsoleLinesMax = 100'000;  // what one reading gives unless it is asked for another number
+// Limit: lines that one reading of the output gives by default, the last ones. Beyond it: `total` says how many there
+// are.
+constexpr size_t kConsoleLinesMax = 100'000;
 
 struct ConsoleLine {
   RowSource source;     // attempt, rank, writer

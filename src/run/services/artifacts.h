@@ -24,11 +24,17 @@
 
 namespace tracker::internal {
 
-constexpr size_t kArtifactsWaitingMax = 64;             // and the one that is being stored
-constexpr uint64_t kArtifactFilesWaitingMax = 100'000;  // of all that wait; a single one may have more
+// Limit: artifacts of a run that wait to be stored. Beyond it: log_artifact waits, then refuses, counts and names it.
+constexpr size_t kArtifactsWaitingMax = 64;
+// Limit: files of all artifacts that wait. Beyond it: log_artifact waits, then refuses, counts and names it.
+constexpr uint64_t kArtifactFilesWaitingMax = 100'000;
+// Limit: time that log_artifact waits for room. Beyond it: the artifact is refused, counted and named.
 constexpr std::chrono::milliseconds kArtifactQueueWait{2000};
-constexpr size_t kRefusedNamesMax = 1000;  // names whose newest was refused: who uses an older one is told
-constexpr size_t kRefusalsKeptMax = 1000;  // each with its number; of further ones the last of each name
+// Limit: names of refused artifacts that a process remembers. Beyond it: use of an older version is not reported.
+constexpr size_t kRefusedNamesMax = 1000;
+// Limit: refused artifacts that a run keeps with number and aliases. Beyond it: the last of each name is kept; all are
+// counted.
+constexpr size_t kRefusalsKeptMax = 1000;
 constexpr std::chrono::milliseconds kArtifactSaidWait{5000};  // for the run to have stored that it made the version
 // For the one that has all its bytes on the disk when the time of finish() is over.
 constexpr std::chrono::milliseconds kArtifactNamingWait{100};

@@ -11,7 +11,9 @@
 namespace tracker::internal {
 
 constexpr double kSystemIntervalDefault = 15;  // seconds
+// Limit: least seconds between samples of the system, 0 for none. Beyond it: an error of init.
 constexpr double kSystemIntervalMin = 0.1;
+// Limit: most seconds between samples of the system. Beyond it: an error of init.
 constexpr double kSystemIntervalMax = 3600;
 
 struct CapturePlan {

@@ -31,7 +31,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFirstSampleMax{2'000};  // a short run has a sample too
-constexpr std::chrono::milliseconds kGpuStuckAfter{5'000};   // a call of the driver that takes longer is said to hang
+// Limit: time for a call of the GPU driver. Beyond it: the run reports that the driver hangs and goes on without it.
+constexpr std::chrono::milliseconds kGpuStuckAfter{5'000};
+// Limit: bytes of the command line. Beyond it: cut.
 constexpr size_t kCommandBytesMax = 64 * 1024;
 
 // Facts by the names under which the end of a run misses them, in their order.

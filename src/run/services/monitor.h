@@ -32,10 +32,13 @@ struct MonitorInput {
 
 // Every variable of this process as a map, redacted by name and by known forms, within kVariablesBytesMax. Call it
 // where nobody changes the environment meanwhile.
-constexpr size_t kVariablesBytesMax = 256 * 1024;  // names and values; further ones are left out and counted
+// Limit: bytes of all variables. Beyond it: left out and counted.
+constexpr size_t kVariablesBytesMax = 256 * 1024;
 Value environment_variables(uint64_t* redacted);
 
 // What finish() waits for the facts of a short run: within its 2 s for the disk, half of them at most.
+// Limit: time that the end of a run waits for facts of its environment. Beyond it: the last line names what the run is
+// without.
 constexpr std::chrono::milliseconds kFactsWaitMax{1'000};
 
 class RunMonitor {

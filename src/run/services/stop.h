@@ -22,9 +22,12 @@ namespace tracker::internal {
 class AwaitedRun;  // run/awaited_run.h
 
 constexpr std::chrono::milliseconds kStopLookInterval{1000};
+// Limit: time that the first should_stop() waits for the disk. Beyond it: the request is seen when the disk answers.
 constexpr std::chrono::milliseconds kStopFirstLook{100};
 // A rank that records nothing looks for the run of its launch: among so many folders, the newest, and less and less
 // often.
+// Limit: newest runs that a rank without a run of its own searches. Beyond it: it sees no request to stop; it finds no
+// run.
 constexpr size_t kStopRunsMax = 1'000;
 constexpr std::chrono::milliseconds kStopSearchMax{60'000};
 // Behind a look that has not found it, by the pause before that look.

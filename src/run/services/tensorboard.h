@@ -20,7 +20,8 @@ namespace tracker::internal {
 constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};  // after init
 constexpr std::chrono::milliseconds kTensorBoardInterval{
     5'000};  // as TensorBoard itself; each reading opens the run again
-constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after failures it looks less and less often
+// Limit: pause between reads of the live TensorBoard file after failures.
+constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};
 // Behind a look that failed, by the pause before that look.
 constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {
   return std::min(last * 2, kTensorBoardRetryMax);

@@ -23,7 +23,8 @@ namespace tracker::internal {
 
 constexpr const char* kCatalogFile = "catalog.db";
 constexpr const char* kCatalogLockFile = "catalog.lock";
-constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another listing's transaction
+// Limit: time that a listing waits for another listing. Beyond it: it is made in memory.
+constexpr std::chrono::milliseconds kCatalogBusy{5000};
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends with the first run after this time
 constexpr size_t kCatalogBatchRuns = 256;         // or after so many runs
 

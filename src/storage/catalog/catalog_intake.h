@@ -18,8 +18,10 @@
 namespace tracker::internal {
 
 constexpr const char* kIntakeFolder = "catalog-intake";
-constexpr size_t kIntakeFileBytesMax = 256 * 1024;    // a larger row is not left: the listing reads the run
-constexpr size_t kIntakeFilesMax = 100'000;           // taken by one listing
+// Limit: bytes of the row that a run leaves for the next listing. Beyond it: the run is read instead.
+constexpr size_t kIntakeFileBytesMax = 256 * 1024;
+// Limit: rows left by runs that one listing takes. Beyond it: these runs are read instead.
+constexpr size_t kIntakeFilesMax = 100'000;
 constexpr std::chrono::seconds kIntakeTornAge{3600};  // after this a file that cannot be read is removed
 
 struct IntakeRow {

@@ -18,8 +18,11 @@ namespace tracker::internal {
 
 constexpr int64_t kCatalogApplicationId = 0x54524b49;  // "TRKI"
 constexpr int kCatalogVersion = 1;
-constexpr size_t kCatalogArtifactsMax = 1000;                  // inputs, and outputs, of one run
-constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
+// Limit: inputs, and outputs, of a run in the catalog. Beyond it: left out of listings, named as a problem.
+constexpr size_t kCatalogArtifactsMax = 1000;
+// Limit: bytes of config, of summary or of metrics of a run in the catalog, encoded. Beyond it: left out of listings,
+// named as a problem.
+constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;
 
 // Attributes of a run, present if not 0: how many rings of dead processes could not be read; how many texts, and
 // entries such as config and summary values, were dropped; how many alerts it has.

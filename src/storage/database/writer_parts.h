@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;                                // after these, new rows wait in the journal
+// Limit: parts of a writer's files. Beyond it: the WAL grows on; points of a changed file wait in the journal.
+constexpr int kPartsMax = 999;
 constexpr std::chrono::milliseconds kCheckpointPartWait{50};  // how long checkpoint_part() waits for readers
 
 struct PartFile {

@@ -13,7 +13,8 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kBuildByReadersBytesMax = 256ull << 20;  // a larger frames file is read without building a database
+// Limit: bytes of a .frames file that a reader turns into a database. Beyond it: it is read as it is.
+constexpr uint64_t kBuildByReadersBytesMax = 256ull << 20;
 
 // A database that is being built; finish() renames it to its place.
 class DatabaseBuild : public WriterStore {

@@ -20,7 +20,8 @@
 namespace tracker::internal {
 
 constexpr size_t kUnsyncedBytesMax = 4u << 20;  // more bytes than this since the last fsync cause an early fsync
-constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;  // finish() does not convert a larger file
+// Limit: bytes of a .frames file that finish() turns into a database. Beyond it: a later command does it.
+constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;
 
 struct FramesFileOptions {
   uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // the largest file that finish() converts to a database

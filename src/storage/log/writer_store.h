@@ -21,7 +21,9 @@
 namespace tracker::internal {
 
 constexpr std::chrono::milliseconds kShrinkWait{50};
-constexpr std::chrono::milliseconds kFinishReadersWait{500};  // of finish(), for readers in a transaction
+// Limit: time that finish() waits for readers in a transaction. Beyond it: all is stored; the WAL stays until `tracker
+// gc`.
+constexpr std::chrono::milliseconds kFinishReadersWait{500};
 
 enum class StoreFiles { kSqlite, kFrames };
 

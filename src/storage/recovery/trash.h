@@ -19,7 +19,8 @@ namespace tracker::internal {
 
 constexpr const char* kTrashFolder = "trash";
 constexpr const char* kTrashLockFile = "lock";
-constexpr int kTrashDepthMax = 64;  // folders within each other below a run
+// Limit: nesting of folders in a run that is removed. Beyond it: it stays in the trash, named.
+constexpr int kTrashDepthMax = 64;
 
 struct Removed {
   uint64_t files = 0;

@@ -11,6 +11,7 @@
 
 namespace tracker::internal {
 
+// Limit: databases that a process has open at a fork. Beyond it: the child opens each file apart.
 constexpr int kOpenDatabasesMax = 4096;
 
 struct OpenDatabase {

@@ -21,6 +21,7 @@ struct SqliteConnection;
 
 // The most that one step of a reader's statement may take, in instructions of SQLite's virtual machine: seconds. A
 // count over our longest log takes a tenth of it.
+// Limit: instructions of SQLite for one row of a reader. Beyond it: an error that names the file.
 constexpr uint64_t kStepInstructionsMax = uint64_t{1} << 30;
 
 // A prepared statement, finalized with its owner. Bound texts and blobs must live until the statement was stepped:

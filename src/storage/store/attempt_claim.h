@@ -14,7 +14,8 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kAttemptMax = 1'000'000'000;  // a file with a larger number is not a claim
+// Limit: number of an attempt of a run. Beyond it: a file of a larger number is ignored.
+constexpr int64_t kAttemptMax = 1'000'000'000;
 constexpr int kAttemptVersion = 1;
 
 struct AttemptClaim {

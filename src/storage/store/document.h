@@ -18,6 +18,8 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
                             size_t bytes_max = kDocumentBytesMax);
 
 // A damaged document is renamed to <name>.damaged-1, -2, …
+// Limit: damaged store.json or run.json files that are kept beside the new one. Beyond it: the damaged file stays and
+// is reported.
 constexpr int kDamagedKeptMax = 100;
 
 // Replaces the damaged document at `path`, keeps the damaged one under another name and returns that name; empty if

@@ -13,6 +13,7 @@
 namespace tracker::internal {
 
 constexpr const char* kStopFile = "stop-request.json";
+// Limit: bytes of UTF-8 of the reason of `tracker stop`. Beyond it: an error, nothing is asked.
 constexpr size_t kStopReasonBytesMax = 4'096;
 
 struct StopRequest {

@@ -21,6 +21,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr const char* kDefaultFolder = ".tracker";
+// Limit: runs of one label in a project. Beyond it: an error of init.
 constexpr int kLabelTriesMax = 100'000;
 
 Status make_store_folder(const std::string& path) {

@@ -11,6 +11,7 @@
 namespace tracker::internal {
 
 // How many runs' folders are read, the newest first; all that have an id must agree.
+// Limit: newest runs that are asked for the id of a store without store.json. Beyond it: an error, or a new id.
 constexpr size_t kIdentityRunsMax = 8;
 
 struct FoundIdentity {

@@ -8,6 +8,7 @@
 namespace tracker::internal {
 namespace {
 
+// Limit: nesting of folders that max_disk measures. Beyond it: deeper files do not count.
 constexpr int kDiskDepthMax = 64;  // as deep as runs are removed
 constexpr uint64_t kBlockBytes = 512;
 

@@ -34,7 +34,8 @@ struct Finding {
   std::string advice;  // what to do
 };
 
-constexpr size_t kFindingsMax = 10'000;  // further ones are counted only
+// Limit: findings of one `tracker verify`, damage before notes. Beyond it: counted only.
+constexpr size_t kFindingsMax = 10'000;
 
 struct VerifyReport {
   std::vector<Finding> findings;    // at most kFindingsMax; change it by add() alone

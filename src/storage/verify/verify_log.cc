@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kBatchBytes = 4u << 20;
 constexpr int64_t kBatchNs = 100'000'000;  // P11, as every reader
-constexpr int kRewindsMax = 20;            // of a log that is compacted while it is read
+// Limit: times that `verify` begins again in a log that is compacted meanwhile. Beyond it: a note; its totals are not
+// compared.
+constexpr int kRewindsMax = 20;
 constexpr const char* kExportAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 constexpr const char* kFrameColumns = "SELECT seq, seq, points, time_first_us, time_last_us, data FROM frames ";
@@ -43,7 +45,7 @@ Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
     rows.clear();
     TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
     Status status = batch(db, at_end, &rows, &ended);
-    // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+    // After a damaged page SQLite may refuse to commit, although nothing was written.
     if (!db.exec("COMMIT").ok() && db.in_transaction()) TRACKER_RETURN_IF_ERROR(db.exec("ROLLBACK"));
     if (!status.ok() && status.code() != Code::kCorrupt) return status;
     const bool advanced = take_all(rows);

@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
+// Limit: frames in a row that a damaged table does not give. Beyond it: `verify` searches no further, and says so.
+constexpr uint64_t kHoleMax = 1000;
 
 class LogCheck {
  public:

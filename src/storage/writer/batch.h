@@ -13,7 +13,10 @@
 
 namespace tracker::internal {
 
+// Limit: bytes of a batch that a server takes. Beyond it: 413; the client halves it, and names one unit that is too
+// large.
 constexpr size_t kBatchBytesMax = 32 << 20;
+// Limit: units of a batch that a server takes. Beyond it: 413; the client halves it.
 constexpr size_t kBatchUnitsMax = 4096;
 
 enum class BatchUnitKind : uint8_t { kFrame = 1, kSegment = 2 };

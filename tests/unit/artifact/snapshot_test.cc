@@ -66,6 +66,7 @@ TEST_F(SnapshotTest, ABlobHoldsTheFileAndIsReadOnly) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms(0444));
 }
 
+// Reaches the limit kSnapshotTriesMax.
 TEST_F(SnapshotTest, AFileThatGoesOnChangingIsRefusedByName) {
   int tries = 0;
   SnapshotOptions options;
@@ -193,6 +194,7 @@ TEST_F(SnapshotTest, AFileOfAFileServerIsRememberedFromTwoSecondsOn) {
 
 // Bug: a change by a write that had started before, after the reader had passed, was missed, because only its start
 // changes the times. A mapping on a tmpfs simulates it: writes there change no time.
+// Promise P5: A file that changes or vanishes refuses the artifact, counted and named; the run goes on.
 TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
   const std::string path = "/dev/shm/tracker-snapshot-" + std::to_string(::getpid());
   std::ofstream(path) << std::string(kBytes, 'a');
@@ -226,7 +228,7 @@ TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
 }
 
 // Guards against: the signal of a broken lease ends the process.
-TEST_F(SnapshotTest, WhoOpensAFileForWritingWhileItIsLookedAtHurtsNobody) {
+TEST_F(SnapshotTest, AFileThatIsOpenedForWritingDuringTheCheckHarmsNothing) {
   set_fs_type_for_testing(folder_.path(), 0x01021994);  // a tmpfs: the file is read each time
   std::atomic<bool> done{false};
   int opened = 0;
@@ -243,6 +245,7 @@ TEST_F(SnapshotTest, WhoOpensAFileForWritingWhileItIsLookedAtHurtsNobody) {
   EXPECT_GT(opened, 0);
 }
 
+// Reaches the limit kArtifactFreeBytesMin.
 TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {
   const std::atomic<bool> cancel{true};
   SnapshotOptions options;

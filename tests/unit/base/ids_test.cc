@@ -35,6 +35,7 @@ TEST(IdsTest, OtherSpellingsAreRefused) {
   EXPECT_FALSE(Id128::from_hex("../../../../../etc/passwd0000000").has_value());
 }
 
+// Promise P3: A writer's id is 128 random bits, and a forked child draws others.
 TEST(IdsTest, RandomIdsDoNotRepeat) {
   std::set<Id128> seen;
   for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(seen.insert(Id128::random()).second);

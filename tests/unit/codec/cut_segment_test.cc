@@ -46,6 +46,7 @@ std::string merge_again(const SegmentHalves& halves, const Id128& writer) {
   return builder.finish().value_or("");
 }
 
+// Promise P3: A segment replaces its frames exactly and can be cut after any number.
 TEST(CutSegmentTest, CuttingAfterEachNumberGivesTheSegmentsOfBothSidesWhichMakeItAgain) {
   auto random = seeded_random();
   for (int round = 0; round < 100 / kSlowDown; ++round) {

@@ -109,6 +109,8 @@ class BundleTest : public testing::Test {
   ImportReport report_;
 };
 
+// Promise P10: A run in a bundle comes back byte for byte; a bundle that is cut, changed in a byte or names other paths
+// stores nothing.
 TEST_F(BundleTest, ARunComesBackByteForByteInAnotherStore) {
   const auto before = files_of(run_.path);
   ASSERT_EQ(before.size(), 5u);

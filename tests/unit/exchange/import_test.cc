@@ -178,7 +178,7 @@ TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) 
   EXPECT_EQ(report_.worst, Code::kCorrupt);
 }
 
-TEST_F(ImportTest, ARecordThatDoesNotVerifyIsLeftOutAndThoseBehindItAreTaken) {
+TEST_F(ImportTest, ARecordThatDoesNotVerifyIsOmittedAndThoseAfterItAreImported) {
   std::string bytes = scalars(0, 10);
   bytes[bytes.size() / 10 * 4 + 20] ^= 1;
   write("events.out.tfevents.1.a", bytes);
@@ -188,6 +188,7 @@ TEST_F(ImportTest, ARecordThatDoesNotVerifyIsLeftOutAndThoseBehindItAreTaken) {
   EXPECT_NE(report_.problems[0].find("does not verify"), std::string::npos);
 }
 
+// Promise P3: An imported run appears whole or not at all; a second import adds only new rows.
 TEST_F(ImportTest, AnImportThatIsKilledLeavesNoRunAndTheNextOneCleansUp) {
   const int status = run_child([this] {
     auto store = ImportStore::open(store_path());
@@ -259,6 +260,8 @@ TEST_F(ImportTest, SecretsOfASourceAreNotStored) {
   EXPECT_EQ(report_.left_out.at("secrets in settings"), 1u);
 }
 
+// Promise P6: An export to TensorBoard (`--float64`), CSV or JSON lines that is imported again has the same steps,
+// microseconds and bits.
 TEST_F(ImportTest, AnExportToTensorBoardComesBackBitForBit) {
   StoreBuilder builder;
   const RunFolder source = builder.run("mnist", "otter");

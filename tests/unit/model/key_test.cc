@@ -12,6 +12,7 @@
 namespace tracker::internal {
 namespace {
 
+// Promise P12: Folder names keep `[A-Za-z0-9._-]`, percent-encode the rest, are never `.` or `..`, and are bounded.
 TEST(FolderNameTest, LettersDigitsDotsDashesAndUnderscoresStandForThemselves) {
   for (const char* label : {"baseline", "brisk-otter-417", "v1.2_final", "A", "...", ".hidden", "a..b", "-rf"})
     EXPECT_EQ(folder_name(label), label);

@@ -249,6 +249,7 @@ TEST(InitPlanTest, ADisabledRunTakesEveryCallAndMakesNothing) {
   EXPECT_FALSE(path_exists(sandbox.store()));
 }
 
+// Promise P12: Secrets are in no file.
 TEST(InitPlanTest, SecretsReachNoFile) {
   Sandbox sandbox;
   const std::string secrets[] = {"hunter2-the-password", "AKIAIOSFODNN7EXAMPLE",

@@ -66,6 +66,7 @@ class LargeOrderTest : public ::testing::Test {
 
 // Regression: those above 64 KiB were stored behind all that the same drain had found in the rings, so that an older
 // one was shown in the place of the newest.
+// Promise P1: Larger texts are stored in the order logged; of config and summary the last value counts.
 TEST_F(LargeOrderTest, TextsOfThreadsThatOneDrainFindsInManyFramesAreInOneOrder) {
   constexpr int kThreads = 24, kTexts = 120;
   hold_drain();

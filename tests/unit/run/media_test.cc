@@ -222,6 +222,8 @@ TEST_F(MediaFolderTest, AFileThatHasChangedOrChangesMeanwhileIsNotStored) {
   EXPECT_EQ(files, 2u) << "nothing half made stays";
 }
 
+// Promise P5: Without room on the disk or below `max_disk` media are dropped and counted, artifacts refused and
+// counted, and both are taken again later.
 TEST_F(MediaFolderTest, WhereTheDiskOrMaxDiskHasNoRoomNothingIsWritten) {
   EXPECT_EQ(MediaFolder(dir_, UINT64_MAX).store("x", "bin").status().code(), Code::kLimit);
   uint64_t asked = 0;
@@ -240,6 +242,7 @@ TEST_F(MediaFolderTest, ALinkOrAFolderIsNoFileToStore) {
   EXPECT_EQ(MediaFolder(dir_ + "/gone", 1).store("x", "bin").status().code(), Code::kNotFound);
 }
 
+// Promise P12: Bytes from a client are no part of a path.
 TEST(MediaNameTest, OnlyADigestAndAKnownExtensionMakeAPath) {
   const std::string digest(64, 'a');
   EXPECT_EQ(media_file_name(digest, "png"), "media/aa/" + digest + ".png");

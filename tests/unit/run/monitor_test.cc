@@ -130,6 +130,8 @@ TEST_F(MonitorTest, GpusAreSampledAndNamed) {
 }
 
 // A driver that hangs: everything else is sampled, the run says so, and neither its end nor that of the process waits.
+// Reaches the limit kGpuStuckAfter.
+// Promise P4: A GPU driver that hangs delays neither `init` nor `finish()` nor the end of the process.
 TEST_F(MonitorTest, ADriverThatHangsIsSaidOnceAndHoldsNothingUp) {
   for (const char* mode : {"hang", "hang_later"}) {
     ::setenv("TRACKER_NVML", NVML_STUB, 1);

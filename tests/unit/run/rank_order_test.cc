@@ -17,6 +17,8 @@
 namespace tracker::internal {
 namespace {
 
+// Promise P7: The order of ranks: argument, TRACKER_RANK, torch.distributed, RANK, Open MPI, PMI, PMIx, Slurm, JSM,
+// then a local or node rank.
 TEST(RankOrderTest, EachSourceBeatsAllThatStandBehindIt) {
   Environment environment{{"TRACKER_RANK", "2"},
                           {"RANK", "5"},
@@ -114,6 +116,7 @@ struct Said {
   const char* line;
 };
 
+// Promise P5: A gated process says once who it is and what changes that.
 TEST(RankOrderTest, AProcessThatRecordsNothingSaysThisOnceAndNothingElse) {
   const Said cases[] = {
       {{"SLURM_PROCID=3", "SLURM_NTASKS=8", "SLURM_JOB_ID=5"},

@@ -19,6 +19,8 @@ struct Case {
   bool first;
 };
 
+// Promise P7: RANK and SLURM_PROCID count only where there are several processes; LOCAL_RANK, NODE_RANK, GROUP_RANK > 0
+// mean "not rank 0".
 TEST(RanksTest, EachLauncherIsUnderstood) {
   const Case cases[] = {
       {{}, 0, 1, "", true},
@@ -164,6 +166,8 @@ TEST(RanksTest, WhatIsNoRankIsAnErrorThatSaysWhatWasExpected) {
   EXPECT_THAT(message(request, {}), ::testing::HasSubstr("expected a number from 0"));
 }
 
+// Promise P7: The shared run is named by TRACKER_RUN_ID, else TORCHELASTIC_RUN_ID unless "none", else Slurm job and
+// step, else the common parent.
 TEST(LaunchKeyTest, WhatAllProcessesOfALaunchShareAndNoOtherHas) {
   const auto key = [](const Environment& environment, const char* launcher = "boot/1/2") {
     return launch_key(getter(environment), launcher).value_or("none");

@@ -248,6 +248,7 @@ TEST_F(RunArtifactsTest, WhatWaitsIsBoundedInFilesTooButOneMayHaveMore) {
   while (queue.use_count() > 1) sleep_ms(1);  // its thread ends before the store goes
 }
 
+// Promise P4: `finish()` waits for artifacts a bounded time and names what it gives up.
 TEST_F(RunArtifactsTest, FinishGivesUpWhatIsNotStoredInItsTimeAndSaysSo) {
   const auto run = open("r");
   held = true;

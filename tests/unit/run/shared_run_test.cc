@@ -108,6 +108,7 @@ std::multiset<std::pair<int64_t, int64_t>> ranks_of_attempts(int64_t attempts, i
   return out;
 }
 
+// Promise P7: `ranks="all"`: every rank is a writer of one run.
 TEST(SharedRunTest, EightRanksAreEightWritersOfOneAttempt) {
   for (const bool torchrun : {true, false}) {
     Sandbox sandbox;
@@ -134,6 +135,7 @@ TEST(SharedRunTest, LaunchesInARowMakeRunsOfTheirOwn) {
   }
 }
 
+// Promise P7: An elastic restart is a new attempt of the same run, in every mode.
 TEST(SharedRunTest, AnElasticRestartIsANewAttemptForEveryRank) {
   for (const char* ranks : {"all", "observe"}) {
     Sandbox sandbox;
@@ -180,6 +182,7 @@ TEST(SharedRunTest, AKilledRankIsRecoveredAndNamed) {
   EXPECT_EQ(ranks[3].last_step, 12);
 }
 
+// Promise P7: `ranks="observe"`: the others leave a sign of life and no metric.
 TEST(SharedRunTest, ObservedRanksAreWritersWithoutMetrics) {
   Sandbox sandbox;
   EXPECT_EQ(launch({.size = 4, .ranks = "observe"}), 0);

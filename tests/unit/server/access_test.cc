@@ -20,6 +20,8 @@ class AccessTest : public ServiceTest {
   }
 };
 
+// Promise P12: Without a token nobody gets an answer; a token does what its scopes and project allow; only its hash is
+// stored.
 TEST_F(AccessTest, WithoutAKnownTokenEachPathIs401) {
   for (const std::string token : {"", "trk_wrong", "x"}) {
     token_ = token;

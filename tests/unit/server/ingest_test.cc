@@ -20,6 +20,7 @@ TEST_F(IngestTest, WhatWasAcknowledgedIsReadAtOnceAndByTheCommandsToo) {
 }
 
 // The child ends right after it has the response: mostly the frames are only in ingest.db then.
+// Promise P3: Acknowledged frames survive the death of the server at that moment.
 TEST_F(IngestTest, WhatWasAcknowledgedIsThereWhenTheServerDiesThen) {
   service_.reset();
   const int child = run_child([this] {
@@ -32,6 +33,7 @@ TEST_F(IngestTest, WhatWasAcknowledgedIsThereWhenTheServerDiesThen) {
   EXPECT_EQ(points(), 20 * static_cast<int64_t>(kFramePoints));
 }
 
+// Promise P3: A frame is stored once, however often and by however many senders it comes.
 TEST_F(IngestTest, TheSameBatchIsStoredOnce) {
   const std::string body = batch(1, 3);
   for (int turn = 0; turn < 3; ++turn) EXPECT_EQ(acked(post(body)), 3);
@@ -60,6 +62,7 @@ TEST_F(IngestTest, FramesWithoutTheirPredecessorsAreRejectedAndTheAnswerSaysFrom
   EXPECT_EQ(points(), 2 * static_cast<int64_t>(kFramePoints));
 }
 
+// Promise P3: Other bytes under a known number are kept aside, counted and shown; the first bytes stay.
 TEST_F(IngestTest, OtherBytesUnderAKnownNumberAreKeptAsideAndWhatWasFirstStays) {
   EXPECT_EQ(acked(post(batch(1, 2))), 2);
   const std::string other = encode_frame(test_frame(writer_, 2, 2, 7));
@@ -76,7 +79,7 @@ TEST_F(IngestTest, ASecondServiceOnTheStoreIsRefused) {
   EXPECT_TRUE(Service::open(*Store::open(store_path()), false).ok()) << "one that only reads may be beside it";
 }
 
-TEST_F(IngestTest, AServiceThatEndsSaysThatItIsBusy) {
+TEST_F(IngestTest, AServiceThatEndsReportsBusy) {
   service_->close();
   EXPECT_EQ(post(batch(1, 1)).status, 503);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a client requests or sends is bounded as in docs/limits.md. Method: at the limit and one beyond it; times
-// are changed in the server's tables.
+// Goal: what a client asks for or sends is bounded. Method: at the limit and one beyond it;
+// times are moved in the server's tables.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -23,6 +23,7 @@ class ServerLimitsTest : public ServiceTest {
   }
 };
 
+// Reaches the limits kLinesLimitMax, kRowsLimitMax.
 TEST_F(ServerLimitsTest, ListsRowsAndLinesOfOneAnswer) {
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   const std::string run = "runs/" + uid();

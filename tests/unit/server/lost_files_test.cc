@@ -34,6 +34,8 @@ class LostFilesTest : public ServiceTest {
   uint64_t kept_aside() const { return IngestDb::open(*Store::open(store_path()))->quarantined().value_or(0); }
 };
 
+// Promise P3: When files of a received run vanish under the server, nothing is acknowledged on top of them, and the
+// client sends them again.
 TEST_F(LostFilesTest, AFolderThatWasRemovedIsMadeAgainByItsClientUnderItsOwnLabel) {
   EXPECT_EQ(acked(post(batch(1, 3))), 3);
   EXPECT_EQ(points(), whole(3));
@@ -79,7 +81,7 @@ TEST_F(LostFilesTest, WhatIsAcknowledgedBeforeAnEarlierStateOfAFileIsNoticedIsKe
 }
 
 // The server died before it moved frame 2, and the file was removed before it started again.
-TEST_F(LostFilesTest, WhatWaitsOnTopOfALostFileIsKeptAsideAfterAStart) {
+TEST_F(LostFilesTest, UnitsAfterALostFileGoIntoQuarantineAfterAStart) {
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   EXPECT_EQ(points(), whole(1));
   service_.reset();

@@ -25,6 +25,7 @@ class RefusedBatchTest : public ServiceTest {
   }
 };
 
+// Promise P12: A batch that is damaged, cut at any byte, forged or too large changes nothing.
 TEST_F(RefusedBatchTest, OneThatEndsAtAnyByteIsToBeSentAgain) {
   const std::string whole = batch(1, 1);
   for (size_t size = 0; size < whole.size(); ++size)
@@ -98,6 +99,7 @@ TEST_F(RefusedBatchTest, OneWithoutAProjectOrWithALabelThatIsNone) {
 }
 
 // Any other character is allowed in a name, and none of them leads to another folder.
+// Promise P12: A name from a client never becomes a path.
 TEST_F(RefusedBatchTest, NoNameBecomesAPath) {
   for (const std::string name : {"../../escaped", "/etc/escaped", "..", ".", "a/b", "%2e%2e%2fescaped"}) {
     writer_ = test_identity();

@@ -25,6 +25,8 @@ class UploadPartsTest : public ServiceTest {
   const std::string digest_ = sha256(content_).hex();
 };
 
+// Promise P3: A file that comes in parts goes on where it stopped, also after a restart; a file of another digest is
+// discarded.
 TEST_F(UploadPartsTest, PartsInOrderMakeTheFileAlsoAcrossARestart) {
   EXPECT_EQ(json(put(digest_, 0, content_.substr(0, 700))).int_or("received", 0), 700);
   restart();

@@ -75,6 +75,7 @@ class ForkedSqliteTest : public testing::Test {
 
 // Bug: the child found its parent's entry in SQLite's table of locks, took no lock of its own, and the pages that it
 // read could be overwritten.
+// Promise P8: A forked child that reads or records, also a daemon that closed all descriptors, has locks of its own.
 TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
   const ChildSteps steps;
   const pid_t child = ::fork();
@@ -100,6 +101,7 @@ TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
 
 // Bug: a connection of the program's own had another entry in that table than ours. SQLite let both write at once, and
 // the end of the one dropped the locks of the other.
+// Promise P8: In a forked child the program's own SQLite and ours keep each other's locks.
 TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
   const std::string other = folder_.path() + "/other.db";  // unknown to the parent's SQLite
   ASSERT_TRUE(made_by_a_child(other));

@@ -69,6 +69,8 @@ class SlowVisitor : public LogVisitor {
   uint64_t frames = 0;
 };
 
+// Reaches the limit kTransactionNsMax.
+// Promise P11: No reader of ours holds a transaction over 250 ms.
 TEST(LogScanTest, ASlowReaderOfALongLogHoldsNoTransactionOverAQuarterOfASecond) {
   TempFolder folder;
   const WriterIdentity identity = test_identity();

@@ -57,6 +57,7 @@ std::string integrity(const std::string& path) {
   return out;
 }
 
+// Promise P11: A second SQLite copy in the process that opens and closes the live database loses nothing.
 TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
   NEEDS(kLibraryCopies);
   TempFolder folder;

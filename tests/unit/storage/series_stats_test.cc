@@ -47,6 +47,7 @@ uint64_t random_value(std::mt19937_64& random, ValueType type) {
   return random() & width_mask(type);
 }
 
+// Promise P3: A run is its log of frames; the tables follow from it.
 TEST(SeriesStatsTest, StatisticsOverFramesEqualACountRowByRow) {
   auto random = seeded_random();
   for (int round = 0; round < 300; ++round) {

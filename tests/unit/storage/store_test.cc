@@ -88,6 +88,7 @@ TEST_F(StoreTest, SixtyFourProcessesShareOneRun) {
   EXPECT_EQ(uids[0].size(), 32u);
 }
 
+// Promise P3: A run has a uid for ever; its label is unique in the project.
 TEST_F(StoreTest, SixtyFourProcessesThatWantTheSameLabelGetSixtyFourRuns) {
   const Store shared = store();
   const auto labels = race([&](int) {
@@ -127,6 +128,8 @@ TEST_F(StoreTest, NewerAndDamagedStoresAreNamedAndLeftAlone) {
   }
 }
 
+// Promise P9: The store is `dir=`, else TRACKER_DIR, else the nearest `.tracker` upward, else `./.tracker`, private and
+// ignored by git.
 TEST_F(StoreTest, ResolveTakesTheArgumentThenTheVariableThenTheNearestFolderUpward) {
   ::unsetenv("TRACKER_DIR");
   const std::string deep = std::filesystem::canonical(folder_.path()).string() + "/a/b";

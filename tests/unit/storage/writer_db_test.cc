@@ -50,6 +50,7 @@ TEST_F(WriterDbTest, FramesAreThereAfterFinishAndTheFolderHoldsOneFile) {
   EXPECT_EQ(stored_frames(path()), one_to(20));
 }
 
+// Promise P3: `durable_seq` is the newest frame under an fsync.
 TEST_F(WriterDbTest, TheDurableNumberIsThatOfTheNewestFrameUnderAnFsync) {
   auto db = create();
   ASSERT_TRUE(db->append({test_record(identity_, 1)}, false).ok());
@@ -64,6 +65,7 @@ TEST_F(WriterDbTest, TheDurableNumberIsThatOfTheNewestFrameUnderAnFsync) {
   EXPECT_EQ(snapshot().durable_seq, 3u);
 }
 
+// Promise P11: A database file has one writer.
 TEST_F(WriterDbTest, ASecondCreateIsRefused) {
   auto db = create();
   EXPECT_EQ(WriterDb::create(folder_.path(), identity_).status().code(), Code::kExists);
@@ -103,6 +105,8 @@ TEST_F(WriterDbTest, AnAppendWithoutFramesTakesNoForeignOnesForItsOwn) {
   EXPECT_EQ(db->change(), PartChange::kForeignFrames);
 }
 
+// Promise P1: Ring space is released only by a commit or a record of the spill file, which carry the positions of the
+// rings.
 TEST_F(WriterDbTest, PositionsAreCommittedWithTheirFramesAndRetiredOnesGo) {
   auto db = create();
   ASSERT_TRUE(db->append({record_of(test_frame(identity_, 1), {{1, 10}, {~0ull, ~0ull - 1}})}, false).ok());

@@ -309,6 +309,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PartsTest,
                                   (kinds.param.second == kAsDb ? "Db" : "Frames");
                          });
 
+// Promise P5: Readers unite the parts of a writer's files and count as lost what a missing or unreadable part held.
 TEST_P(PartsTest, AreReadAsOneLog) {
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);

@@ -99,6 +99,7 @@ TEST_F(RunSyncTest, AGapIsDeclaredAndTheSecondSyncSendsNothing) {
   EXPECT_EQ(counts_.bytes_sent, 0u);
 }
 
+// Promise P3: Only durable frames are sent; gaps are declared.
 TEST_F(RunSyncTest, AFrameThatIsNotDurableStaysWhereItIs) {
   const auto db = write({1, 2});
   ASSERT_TRUE(db->append({test_record(identity_, 3)}, false).ok());

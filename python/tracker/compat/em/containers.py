@@ -6,8 +6,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tracker._entries import read_dict
-from tracker._plain import plain_config
+from tracker._mapping_entries import read_dict
+from tracker._plain_values import plain_config
 from tracker.compat._attributes import Attributes
 
 

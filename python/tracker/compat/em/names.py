@@ -7,7 +7,7 @@ import os
 import re
 import time
 
-from tracker import _options
+from tracker import _arguments
 
 STRATEGIES = ("skip", "error", "new", "replace")
 SUFFIX = re.compile(r"_\d{6}_\d{6}_[0-9a-z]{6}$")
@@ -41,7 +41,7 @@ def checked_strategy(strategy: object) -> str:
 
 def checked_labels(labels: object) -> list[str]:
     """TypeError for anything but a sequence of str."""
-    return _options.tag_list(labels)
+    return _arguments.tag_list(labels)
 
 
 def project_of(folder: object) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tracker
-from tracker import _current
+from tracker import _open_runs
 from tracker.compat import _upload
 from tracker.compat._accepted import accept
 from tracker.compat._report import opened, report
@@ -153,7 +153,7 @@ def of_stored(stored: tracker.StoredRun) -> Run:
 
 
 def _resumed(stored: tracker.StoredRun) -> tracker.Run:
-    for run in _current.live_runs():
+    for run in _open_runs.live_runs():
         if run.uid == stored.uid and run._pid == os.getpid():
             return run
     store = Path(stored.dir).parents[2]  # <store>/runs/<project>/<id>

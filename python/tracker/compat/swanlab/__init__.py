@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import tracker
-from tracker import _core, _current
-from tracker._plain import plain_config
+from tracker import _core, _open_runs
+from tracker._plain_values import plain_config
 from tracker.compat import _config_file, _upload
 from tracker.compat._accepted import accept
 from tracker.compat._report import opened, report
@@ -117,7 +117,7 @@ def _begin(given: Mapping[str, Any], **options: Any) -> Run:
 
 def has_run() -> bool:
     """Whether a run is live."""
-    return _current.current() is not None
+    return _open_runs.current() is not None
 
 
 def get_run() -> Run | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracker import _current
+from tracker import _open_runs
 from tracker.compat._attributes import Attributes
 
 
@@ -46,7 +46,7 @@ class ModuleConfig(Config):
     def _target(self) -> Config | None:
         from tracker.compat.swanlab._run import current
 
-        return None if _current.current() is None else current().config
+        return None if _open_runs.current() is None else current().config
 
     def _pending(self) -> dict[str, Any]:
         """What was set without a run."""

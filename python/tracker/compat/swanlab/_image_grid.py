@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracker._image_array import as_array, numpy_for
+from tracker._media.image_array import as_array, numpy_for
 
 COLUMNS_MAX = 8
 PADDING = 2  # pixels around each image of a batch

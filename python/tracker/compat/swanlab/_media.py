@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracker._documents import Text as _Text
-from tracker._image import Image as _Image
-from tracker._image import pillow
-from tracker._media import Media
+from tracker._media.documents import Text as _Text
+from tracker._media.image import Image as _Image
+from tracker._media.image import pillow
+from tracker._media.medium import Media
 from tracker.compat.swanlab._image_grid import grid
 
 FORMATS = {"png": "png", "jpg": "jpeg", "jpeg": "jpeg", "bmp": "png"}
@@ -84,7 +84,7 @@ def _pillow_image(data: Any, layout: str | None) -> Any:
     import io
     import os
 
-    from tracker import _image_array
+    from tracker._media import image_array
 
     module = pillow("mode and size of an image")
     if isinstance(data, (str, os.PathLike)):
@@ -95,7 +95,7 @@ def _pillow_image(data: Any, layout: str | None) -> Any:
         drawn = io.BytesIO()
         data.savefig(drawn, format="png")
         return module.open(drawn)
-    pixels, width, height, mode, _ = _image_array.picture(data, layout, "an image", None, lambda _: None)
+    pixels, width, height, mode, _ = image_array.picture(data, layout, "an image", None, lambda _: None)
     return module.frombuffer(mode, (width, height), bytes(pixels), "raw", mode, 0, 1)
 
 

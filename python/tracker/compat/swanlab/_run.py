@@ -9,7 +9,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 import tracker
-from tracker import _current
+from tracker import _open_runs
 from tracker.compat._accepted import Inert, accept
 from tracker.compat._report import report
 from tracker.compat.swanlab import _names as names
@@ -129,7 +129,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.alive:
-            state, _, reason = ("finished", 0, "") if error is None else _current.end_of(error)
+            state, _, reason = ("finished", 0, "") if error is None else _open_runs.end_of(error)
             self.finish({"finished": "success", "interrupted": "aborted"}.get(state, "crashed"), reason)
 
     def __getattr__(self, name: str) -> Any:
@@ -150,7 +150,7 @@ def add(run: tracker.Run) -> Run:
 
 def current() -> Run:
     """The current run. RuntimeError without one."""
-    run = _current.current()
+    run = _open_runs.current()
     if run is None:
         raise RuntimeError("there is no run; call swanlab.init() first")
     return next((known for known in reversed(_runs) if known._run is run), None) or add(run)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 
-from tracker._entries import read_dict
-from tracker._plain import fields_of, plain_config
+from tracker._mapping_entries import read_dict
+from tracker._plain_values import fields_of, plain_config
 from tracker.compat.wandb.errors import ConfigError
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     import tracker
-    from tracker._plain import Refused
+    from tracker._plain_values import Refused
 
 _OWN = ("_items", "_run", "_locked", "_allow_val_change")
 DEFAULTS_FILE = "config-defaults.yaml"

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tracker import _image
-from tracker._labels import LABEL_CHARS_MAX
-from tracker._media import CAPTION_CHARS_MAX
+from tracker._media import image as _image
+from tracker._media.class_labels import LABEL_CHARS_MAX
+from tracker._media.medium import CAPTION_CHARS_MAX
 from tracker.compat.wandb._pixels import from_array
 
 FORMATS = {"jpg": "jpeg", "jpeg": "jpeg"}

@@ -7,7 +7,7 @@ import atexit
 import os
 
 import tracker
-from tracker import _current
+from tracker import _open_runs
 from tracker.compat import _report, _upload
 from tracker.compat._accepted import accept
 from tracker.compat.wandb import _config, _resume, _server, _state
@@ -218,5 +218,5 @@ def unpickled(project: str, run_id: str, settings: dict[str, Any]) -> Run:
             return run
     _state.say_once(f"wandb: the run {project}/{run_id} is recorded by another process; this copy records nothing")
     inert = tracker.init(mode="disabled", quiet=True)
-    _current.remove(inert)
+    _open_runs.remove(inert)
     return Run(inert, Settings(**settings), run_id)

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tracker import _audio_video, _documents, _structured
+from tracker._media import audio_video, documents, histograms_curves
 
 
-class Histogram(_structured.Histogram):
+class Histogram(histograms_curves.Histogram):
     def __init__(self, sequence: Any = None, np_histogram: Any = None, num_bins: int = 64) -> None:
         if np_histogram is not None:
             counts, edges = np_histogram[0], np_histogram[1]
@@ -19,7 +19,7 @@ class Histogram(_structured.Histogram):
             super().__init__(sequence.detach().cpu() if hasattr(sequence, "detach") else sequence, min(num_bins, 512))
 
 
-class Html(_documents.Html):
+class Html(documents.Html):
     def __init__(self, data: Any, inject: bool = True, data_is_not_path: bool = False) -> None:
         if hasattr(data, "read"):
             data = data.read()
@@ -34,18 +34,18 @@ def _is_file(data: str | os.PathLike[str]) -> bool:
         return False
 
 
-class Audio(_audio_video.Audio):
+class Audio(audio_video.Audio):
     def __init__(self, data_or_path: Any, sample_rate: int | None = None, caption: str | None = None) -> None:
         super().__init__(data_or_path, sample_rate, caption)
 
 
-class Video(_audio_video.Video):
+class Video(audio_video.Video):
     def __init__(
         self, data_or_path: Any, caption: str | None = None, fps: int | None = None, format: str | None = None
     ) -> None:
         super().__init__(data_or_path, fps or 4, caption)
 
 
-class Plotly(_documents.Plotly):
+class Plotly(documents.Plotly):
     def __init__(self, val: Any) -> None:
         super().__init__(val)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from tracker import _current
+from tracker import _open_runs
 from tracker.compat._report import report
 from tracker.compat.wandb.errors import Error
 
@@ -47,7 +47,7 @@ def said_once(line: str) -> bool:
 def current() -> Run | None:
     """The wrapper of tracker's current run, else the newest live run that init() has made the current one."""
     runs = [run for run in live if run._sets_globals and not run._is_finished]
-    newest = _current.current()
+    newest = _open_runs.current()
     return next((run for run in runs if run._run is newest), runs[-1] if runs else None)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 import tracker
-from tracker._plain import plain
+from tracker._plain_values import plain
 from tracker.compat._accepted import accept
 from tracker.compat.wandb._names import TABLE
 

@@ -31,7 +31,7 @@ def flat(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_medium(value: object) -> bool:
-    media = sys.modules.get("tracker._media")
+    media = sys.modules.get("tracker._media.medium")
     return hasattr(type(value), "_log_type") or (media is not None and isinstance(value, media.Media))
 
 
@@ -77,7 +77,7 @@ def _list(values: list[Any] | tuple[Any, ...]) -> Any:
         return list(values)
     import json
 
-    from tracker._plain import plain
+    from tracker._plain_values import plain
 
     return json.dumps(plain(list(values)))
 
@@ -91,7 +91,7 @@ def kept(value: Any) -> Any:
     if type(value).__module__ == "numpy" and hasattr(value, "copy"):
         return value.copy()
     if hasattr(value, "savefig") or hasattr(value, "to_plotly_json"):  # a figure is drawn now
-        from tracker import _media
+        from tracker._media import medium
 
-        return _media._coerce(value) or value
+        return medium._coerce(value) or value
     return value

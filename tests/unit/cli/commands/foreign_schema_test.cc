@@ -141,6 +141,7 @@ TEST_F(ForeignSchemaTest, ACatalogWithAViewIsMadeAnew) {
   EXPECT_EQ(run({"verify"}), kExitOk) << out_;
 }
 
+// Reaches the limit kStepInstructionsMax.
 TEST_F(ForeignSchemaTest, AReadersStepIsBounded) {
   const std::string path = make_changed("");
   set_step_instructions_for_testing(10'000'000);

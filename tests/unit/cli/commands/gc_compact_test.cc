@@ -13,6 +13,8 @@
 namespace tracker::internal {
 namespace {
 
+// Promise P3: `tracker gc` makes segments of the frames of an ended run; wherever it is killed or the disk refuses a
+// write, the run is whole.
 TEST_F(GcCompactTest, WhatABurstLeftInFramesBecomesSegmentsAndReadsTheSame) {
   const std::string path = burst("otter");
   ASSERT_GE(points_in_frames(path), static_cast<int64_t>(kEndedFramePointsMin));

@@ -244,6 +244,7 @@ TEST_F(VerifyTest, OfASoundStoreEveryWriterWasLookedAtInFull) {
   EXPECT_EQ(from_json(out_)->int_or("unread", -1), 0) << out_;
 }
 
+// Reaches the limit kRewindsMax.
 TEST_F(VerifyTest, ALiveWriterThatCompactsMeanwhileHasNoDamage) {
   const RunFolder live = builder_.run("mnist", "live");
   const pid_t child = ::fork();

@@ -47,6 +47,7 @@ std::vector<int64_t> times_of(const std::vector<Frame>& frames) {
   return out;
 }
 
+// Promise P5: A step of the clock by more than a second is an event of the run, once.
 TEST(ClockStepTest, AStepOfMoreThanASecondIsAnEventOnce) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, stepped());
@@ -65,6 +66,7 @@ TEST(ClockStepTest, AStepOfMoreThanASecondIsAnEventOnce) {
 }
 
 // Bug: times went back with a clock that was set back, so that rows in the order logged had negative differences.
+// Promise P6: The order within a writer follows the monotonic clock, and its times never go back.
 TEST(ClockStepTest, TimesNeverGoBackAndFollowAClockThatIsSetForward) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, stepped());

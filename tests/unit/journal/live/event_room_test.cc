@@ -67,6 +67,8 @@ void expect_drained(LiveJournal& journal, const Account& account) {
 
 class RingSizeTest : public ::testing::TestWithParam<uint64_t> {};
 
+// Promise P1: A ring that is full of numbers has room for a text of 64 KiB, one that is full of texts has room for
+// config.
 TEST_P(RingSizeTest, EventsFindRoomWhereNumbersFindNone) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(GetParam()));

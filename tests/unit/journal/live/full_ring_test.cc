@@ -24,6 +24,7 @@ JournalOptions options_of(OnFull on_full, uint64_t bytes_max = 4096) {
   return options;
 }
 
+// Promise P4: `on_full="drop"` never waits, `"block"` never drops.
 TEST(FullRingTest, DropCountsEachPointThatFindsNoRoom) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kDrop));
@@ -40,6 +41,7 @@ TEST(FullRingTest, DropCountsEachPointThatFindsNoRoom) {
   EXPECT_EQ(journal.log(id, 1, 500), Code::kOk) << "room again";
 }
 
+// Promise P5: Of a large call the parts that fit are kept and the rest is counted.
 TEST(FullRingTest, OfALargeCallThePartsThatFitAreKeptAndTheRestIsCounted) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kDrop));
@@ -71,6 +73,7 @@ TEST(FullRingTest, ACallThatItsRingDoesNotHoldMakesALargerOneThatDoes) {
   EXPECT_EQ(cells_of(journal.drain()).size(), size_t{kMetrics});
 }
 
+// Reaches the limits wait_call, wait_total.
 TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kWait));
@@ -93,6 +96,8 @@ TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   EXPECT_GT(now_ns() - again, 8'000'000) << "released space gives the budget back";
 }
 
+// Promise P4: A full ring waits within a bucket of 2 s while the store makes progress, else 10 ms a call and 100 ms in
+// all; then the newest is dropped and counted by series.
 TEST(FullRingTest, ABurstWaitsOutOfOneBucketWhileTheStoreMakesProgress) {
   Sandbox sandbox;
   JournalOptions options = options_of(OnFull::kWait);
@@ -235,6 +240,7 @@ TEST(FullRingTest, WhoWaitsInTheRingThatThreadsShareHoldsNoneOfThemUp) {
   waiting.join();
 }
 
+// Reaches the limit kRingBytesMax.
 TEST(FullRingTest, ARingPastHalfFillGrowsUpToItsLimit) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kDrop, 32'768));

@@ -45,6 +45,7 @@ JournalOptions dropping(uint64_t budget_bytes) {
 }
 
 // A page that is not there when it is first written is a SIGBUS on a full tmpfs.
+// Promise P4: Every page of a ring file is allocated before it is written; a tmpfs that others fill kills no process.
 TEST(GrowthTest, EveryPageOfARingFileIsThereBeforeItIsWritten) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, dropping(64 * kMiB));
@@ -55,6 +56,7 @@ TEST(GrowthTest, EveryPageOfARingFileIsThereBeforeItIsWritten) {
   for (const struct stat& st : files) EXPECT_GE(st.st_blocks * 512, st.st_size);
 }
 
+// Promise P4: The drain thread makes the next ring, never a caller.
 TEST(GrowthTest, ACallerNeverMakesTheNextRing) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, dropping(64 * kMiB));
@@ -67,6 +69,7 @@ TEST(GrowthTest, ACallerNeverMakesTheNextRing) {
   EXPECT_EQ(journal.log(id, 1, 1), Code::kOk) << "the caller takes what is there";
 }
 
+// Promise P4: The first ring is 256 KiB; each next ring is twice as large, up to 8 MiB.
 TEST(GrowthTest, RingsDoubleFrom256KiBTo8MiB) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, dropping(64 * kMiB));

@@ -33,6 +33,7 @@ pid_t start_logger(const Sandbox& sandbox, std::atomic<int>* ready, uint64_t pid
 
 Code code_of(const std::string& dir) { return DeadJournal::open(dir).status().code(); }
 
+// Promise P1: Without its lock file a journal is recovered only where its process is known to be dead.
 TEST(LostLockTest, OfADeadProcessItIsMadeAnewAndOfALivingOneNothingIsTouched) {
   Sandbox sandbox;
   Shared<std::atomic<int>> ready;

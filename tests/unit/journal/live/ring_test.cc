@@ -64,6 +64,7 @@ TEST_P(SplitTest, ACallLargerThanAQuarterOfTheRingIsSplitUnderOneStepAndTime) {
 
 INSTANTIATE_TEST_SUITE_P(Keys, SplitTest, ::testing::Values(1, 1000, 1024, 1025, 100'000));
 
+// Promise P1: Config, summary, tags and texts up to 64 KiB are covered like numbers.
 TEST(RingTest, EventsOfEverySizeUpTo64KiBPassThroughTheFirstRing) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});
@@ -128,6 +129,8 @@ TEST(RingTest, AnyChangedByteIsNoticed) {
     }
 }
 
+// Promise P1: The CRC covers the ring's nonce and the position: an old lap, another ring or a changed bit never
+// verifies.
 TEST(RingTest, ARecordOfAnOldLapOrAnotherRingNeverVerifies) {
   PlainRing ring;
   ring.publish(1, 1);

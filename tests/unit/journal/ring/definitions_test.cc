@@ -25,6 +25,7 @@ std::string definitions_file(const Sandbox& sandbox, std::vector<size_t>* ends) 
   return *bytes;
 }
 
+// Promise P1: A cut or changed definitions file gives no series that was not defined.
 TEST(DefinitionsTest, ACutFileKeepsEachWholeSeriesAndSaysThatItsTailIsTorn) {
   Sandbox sandbox;
   std::vector<size_t> ends;
@@ -177,6 +178,7 @@ TEST(DefinitionsTest, ANameHasOneIdAType) {
 }
 
 // A process that dies with the first id in its hand leaves a ring that can be read with nothing else.
+// Promise P1: A series is in the definitions file before its id is used.
 TEST(DefinitionsTest, ASeriesIsInTheFileBeforeItsIdIsKnown) {
   Sandbox sandbox;
   EXPECT_EQ(exit_code_of(run_child([&] {

@@ -21,6 +21,8 @@ JournalPlace place_for(const Sandbox& sandbox, const char* wanted = "") {
   return choose_place(wanted, sandbox.store());
 }
 
+// Promise P12: Rings are in `tracker-<uid>` of /dev/shm, 0700, with a verified owner; links are not followed.
+// Promise P4: All rings together take at most 24 MiB, 1/8 of the free space of /dev/shm and 2 % of the cgroup's memory.
 TEST(PlaceTest, TmpfsIsTakenAndMadePrivate) {
   Sandbox sandbox;
   const JournalPlace place = place_for(sandbox);
@@ -106,6 +108,8 @@ TEST(PlaceTest, ALookSaysWhatAnInitWouldDoInAFolderThatCannotBeWritten) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
+// Promise P11: A process never opens its own lock file a second time, nor its own database outside SQLite: reading
+// drops no lock.
 TEST(OwnerLockTest, AProcessNeverTakesItsOwnJournalAndOthersFindItLive) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});
@@ -140,6 +144,7 @@ bool is_posix_locked(const std::string& dir) {
 
 // A run that came by mail named the reader's own journal, spelled another way: it was opened as a path, and the close
 // dropped the reader's own lock.
+// Promise P12: A journal path in a received run is not used.
 TEST(OwnerLockTest, WhatARunSaysOfItsJournalIsNeverOpened) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});
@@ -166,6 +171,7 @@ TEST(OwnerLockTest, AnOwnJournalIsKnownBehindALinkToo) {
 }
 
 // As shutil.copytree does with a store whose journal lies in it.
+// Promise P1: A process that copies its own store, lock file included, is not considered dead.
 TEST(OwnerLockTest, AfterACopyByTheProcessItselfItIsLiveAllTheSameAndTheLockComesBack) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});

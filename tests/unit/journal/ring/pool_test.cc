@@ -95,6 +95,7 @@ TEST(PoolTest, ThreadsThatShareAnEntryOfTheTableBothStayOnTheFastPath) {
   EXPECT_LT(slow, kThreads * kCalls / 4) << shared << " entries are shared";
 }
 
+// Reaches the limit kRingsMax.
 TEST(PoolTest, ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, tiny());

@@ -30,6 +30,7 @@ bool same(const FrameRecord& a, const FrameRecord& b) {
   return a.seq == b.seq && a.bytes == b.bytes && a.positions == b.positions;
 }
 
+// Promise P1: The spill file is replayed in the order of sequence numbers, whole records only.
 TEST(SpillTest, ACutFileGivesTheWholeRecordsBeforeTheCut) {
   Spill spill;
   std::vector<size_t> ends{0};

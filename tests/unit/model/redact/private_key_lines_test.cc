@@ -27,6 +27,7 @@ class KeyLinesOf {
 };
 
 // Bug: only a key within one piece was known, and print() makes a piece of each line.
+// Promise P12: A private key that is printed line by line is removed, and its neighbours stay.
 TEST(PrivateKeyLinesTest, AKeyLineByLineIsGoneAndCountedOnceAndWhatFollowsStays) {
   KeyLinesOf lines;
   EXPECT_EQ(lines.next("before"), "before");

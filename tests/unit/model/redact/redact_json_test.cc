@@ -58,6 +58,7 @@ TEST(RedactJsonTest, WhatIsNoJsonIsRedactedAsAText) {
   EXPECT_EQ(count, 2u);
 }
 
+// Promise P12: Of a table and a figure each text is redacted by itself and counted, and the document stays readable.
 TEST(RedactJsonTest, ARandomDocumentStaysJsonWithoutItsSecrets) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(seed);

@@ -112,6 +112,7 @@ TEST(RedactShapesTest, AVariableSaysByItsNameThatItIsSecret) {
 }
 
 // Each secret in each shape, many times, between words and colours chosen at random: nothing of it is left.
+// Promise P12: No random mix of colours, queries, headers and names around a secret leaves it in a text.
 TEST(RedactShapesTest, NoShapeOfRandomTextLeavesASecret) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -34,6 +34,8 @@ TEST(RedactTest, KnownTokensGoAndWordsLikeThemStay) {
 }
 
 // Each form that the documentation lists, so that none goes missing.
+// Promise P12: Values whose key's last word is api_key, secret, password, passwd, token or private_key, and texts of
+// known forms, are stored as `[redacted]` and counted.
 TEST(RedactTest, EveryListedKeyAndFormIsRedactedAndCounted) {
   for (const char* key : {"api_key", "secret", "password", "passwd", "token", "private_key"}) {
     for (const std::string& name : {std::string(key), "my_" + std::string(key)}) {
@@ -57,6 +59,7 @@ TEST(RedactTest, EveryListedKeyAndFormIsRedactedAndCounted) {
   EXPECT_EQ(count, 1u);
 }
 
+// Promise P12: Whole words only: `tokenizer` and `max_tokens` stay.
 TEST(RedactTest, TheLastWordOfAKeyDecides) {
   for (const char* key : {"api_key", "OPENAI_API_KEY", "openaiApiKey", "db.password", "auth-token", "privateKey",
                           "AWS_SECRET_ACCESS_KEY", "secret"})

@@ -50,6 +50,7 @@ TEST_F(SourceListTest, RulesOfTheFolderAndOurOwnLeaveFilesOutAndMayTakeThemBack)
   EXPECT_EQ(list().left_out.ignored, 7u);
 }
 
+// Promise P12: A copy of the source holds no key, no secret and no data.
 TEST_F(SourceListTest, NoRuleTakesAKeyBack) {
   write(".gitignore", "!*\n!.env\n!.ssh/\n");
   for (const char* path : {".env", ".env.local", "id_rsa", "deploy/ID_ED25519.pub", "server.PEM", ".netrc",

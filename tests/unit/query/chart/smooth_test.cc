@@ -138,6 +138,7 @@ TEST(SmoothTest, WindowsThatMeanNothingAreRefused) {
   EXPECT_EQ(run(Smoother::kTensorBoard, 0, {0, 1}, {3, 4}), (Doubles{3, 4}));
 }
 
+// Reaches the limit kGaussianPairsMax.
 TEST(SmoothTest, AGaussianOverTooManyPairsIsRefusedBeforeItIsWorkedOut) {
   const Doubles x(70'000, 0.0), values(70'000, 1.0);  // 4.9e9 pairs
   const auto out = smooth({Smoother::kGaussian, 1}, {x, values, {}});

@@ -65,6 +65,7 @@ TEST_F(SelectionTest, OnlyAnAttemptThatIsChosenShadowsTheOthers) {
   EXPECT_EQ(doubles(read(selection)), (Doubles{1, 12}));
 }
 
+// Promise P2: Shadowed rows stay readable.
 TEST_F(SelectionTest, RowsOfAnAttemptThatALaterOneRepeatedAreReadable) {
   builder_.writer(run_, {.attempt = 1}).log("loss", 0, 1).log("loss", 1, 2).finish();
   builder_.writer(run_, {.attempt = 2}).log("loss", 1, 3).finish();

@@ -208,6 +208,7 @@ TEST_F(RunsQueryTest, AWriterWithoutAnEndIsReadEachTimeUntilItIsLongSilent) {
   EXPECT_EQ(list("state = running").matched, 1u);
 }
 
+// Promise P11: The catalog is derived, and no process that records writes it.
 TEST_F(RunsQueryTest, TheCatalogMayBeDeletedAtAnyTime) {
   three_runs();
   list();
@@ -285,6 +286,7 @@ TEST_F(RunsQueryTest, ACatalogOfAnotherVersionOrStoreIsMadeAnew) {
 
 // Bug: a row whose folder was changed to "../../x" was listed with a folder outside the store for good: its sign held,
 // and nobody looked whether the two were a run's place at all.
+// Promise P12: A row of the catalog leads no reader out of the store.
 TEST_F(RunsQueryTest, ARowOfNoRunsFolderIsDroppedAndLeadsNobodyOutOfTheStore) {
   three_runs();
   TempFolder elsewhere;
@@ -329,6 +331,7 @@ TEST_F(RunsQueryTest, AStoreThatIsNotToBeWrittenIsListedFromMemory) {
   EXPECT_EQ(list().read, 1u);  // and the file was left alone
 }
 
+// Reaches the limit kCatalogBusy.
 TEST_F(RunsQueryTest, ACatalogThatSomebodyHoldsDoesNotHoldUpAListing) {
   three_runs();
   list();

@@ -50,6 +50,7 @@ class AttemptsTest : public testing::Test {
   RunFolder run_ = builder_.run("mnist", "otter");
 };
 
+// Promise P2: Without a step nothing is hidden, and a later attempt wins.
 TEST_F(AttemptsTest, WithoutAStepNothingIsHiddenAndTheLaterAttemptWins) {
   attempt(1, 0, 5);
   attempt(2, 3, 3, {}, 1);
@@ -57,6 +58,7 @@ TEST_F(AttemptsTest, WithoutAStepNothingIsHiddenAndTheLaterAttemptWins) {
   EXPECT_EQ(doubles(read("loss")), (Doubles{1000, 1001, 1002, 2003, 1004, 1005}));
 }
 
+// Promise P2: With step S, rows of earlier attempts with a step > S are shadowed, those without a step never.
 TEST_F(AttemptsTest, AStepShadowsWhatEarlierAttemptsLoggedBehindIt) {
   attempt(1, 0, 5);
   attempt(2, 3, 3, 2, 1);

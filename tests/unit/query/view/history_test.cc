@@ -72,6 +72,8 @@ TEST_F(HistoryTest, EachTypeReadsBackAsLogged) {
   }
 }
 
+// Promise P2: A step is data: out of order, repeated, negative, missing or rewound, nothing is dropped; readers see the
+// last value of a step and can ask for all.
 TEST_F(HistoryTest, RepeatedAndRewoundStepsShowTheLastRowAndAllRowsOnRequest) {
   auto writer = builder_.writer(run_);
   for (const auto& [step, value] : std::vector<std::pair<int64_t, double>>{{3, 1}, {1, 2}, {2, 3}, {1, 4}, {-7, 5}})

@@ -87,6 +87,7 @@ TEST(RunStateTest, AnyLiveWriterKeepsTheRunRunning) {
   EXPECT_EQ(decide(writers, {Liveness::kDead, Liveness::kLive}).ended_us, 0);
 }
 
+// Promise P5: A dead process is never "running".
 TEST(RunStateTest, AFreeLockWithoutAnEndIsACrashHoweverFreshTheHeartbeat) {
   EXPECT_EQ(decide({writer(1, 0, kNow)}, {Liveness::kDead}).state, RunState::kCrashed);
 }

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""A training of a few seconds that can be killed: it fits y = 2 x + 1. Run: python fit.py"""
+
+# [sample]
+import json
+import time
+from pathlib import Path
+
+import tracker
+
+run = tracker.init(project="line", id="first", resume="allow", config={"lr": 0.05})
+checkpoint = Path("line.json")
+a, b = json.loads(checkpoint.read_text()) if checkpoint.exists() else (0.0, 0.0)
+for step in range(run.step + 1, 1500):  # run.step is -1 before the first step
+    x = (step % 21 - 10) / 10
+    error = a * x + b - (2 * x + 1)
+    a, b = a - run.config["lr"] * error * x, b - run.config["lr"] * error
+    checkpoint.write_text(json.dumps([a, b]))
+    run.log({"loss": error**2, "a": a, "b": b}, step=step)
+    time.sleep(0.002)  # stands for the rest of a training step
+    if run.should_stop():  # somebody has typed: tracker stop line/first
+        break
+run.summary["line"] = f"y = {a:.3f} x + {b:.3f}"
+run.finish()
+# [/sample]

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""run.config and run.summary: mutable mappings whose changes are recorded at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, MutableMapping
+
+from tracker import _core
+from tracker._plain_values import plain_config, refuse
+
+# For the store to take what was logged, before the summary is read; the same once it has not.
+# Limit: ms that run.summary waits for the store. Beyond it: the values are those of the last read, reported once.
+READ_WAIT_MS = 10_000
+# Limit: ms that run.summary waits once the store has not answered. Beyond it: the values are those of the last read.
+STUCK_WAIT_MS = 200
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tracker._plain_values import Refused
+
+
+def _find(tree: dict[str, Any], path: str) -> Any:
+    """The value under a key, or under a path with "/" through nested dicts. KeyError when there is none."""
+    if dict.__contains__(tree, path):
+        return tree[path]
+    head, slash, rest = path.partition("/") if isinstance(path, str) else ("", "", "")
+    below = dict.get(tree, head)
+    if slash and isinstance(below, dict):
+        return _find(below, rest)
+    raise KeyError(path)
+
+
+def entry(mapping: Mapping[str, Any], kind: str, key: str) -> Any:
+    """mapping.key: the entry of that name; AttributeError where there is none, with a close name."""
+    try:
+        if not key.startswith("__"):
+            return mapping[key]
+    except KeyError:
+        import difflib
+
+        close = difflib.get_close_matches(key, mapping, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"{kind} has no entry {key!r}{hint}") from None
+    raise AttributeError(key)
+
+
+class _Entries(MutableMapping[str, "Any"]):
+    """Entries by attribute too, config.lr = 0.1; a name that is a method's is an entry by ["name"] alone. A copy and a
+    pickle are plain dicts of what is recorded by then."""
+
+    __slots__ = ()
+
+    def _tree(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def __getattr__(self, key: str) -> Any:
+        return entry(self, type(self).__name__.lower(), key)
+
+    def __setattr__(self, key: str, value: object) -> None:
+        if key in type(self).__slots__:
+            object.__setattr__(self, key, value)
+        elif key.startswith("__") or hasattr(type(self), key):
+            kind = type(self).__name__.lower()
+            raise AttributeError(f"{kind}.{key} is a method; {kind}[{key!r}] = value sets an entry of that name")
+        else:
+            self[key] = value
+
+    def __delattr__(self, key: str) -> None:
+        try:
+            del self[key]
+        except KeyError:
+            raise AttributeError(key) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(key for key in self if key.isidentifier())})
+
+    def __copy__(self) -> dict[str, Any]:
+        return self._tree()
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return self._tree()
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return dict, (self._tree(),)
+
+
+class StoredConfig(dict[str, "Any"]):
+    """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
+
+    __slots__ = ()
+
+    def __getattr__(self, key: str) -> Any:
+        found = entry(self, "config", key)
+        return StoredConfig(found) if type(found) is dict else found
+
+    def __missing__(self, key: str) -> Any:
+        return _find(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or (isinstance(key, str) and self.get(key, self) is not self)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+class Config(_Entries):
+    """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
+
+    A key with "/" is a path; run.config.model is run.config["model"]. Values are stored as plain types;
+    secrets as "[redacted]". An entry cannot be deleted, only set to None. What cannot be taken is counted in
+    status().values_rejected and named; a strict run raises ValueError, of media TypeError. Threads: any. Cost: a change
+    is one record in the ring; reading copies it.
+    """
+
+    __slots__ = ("_core", "_prefix")
+
+    def __init__(self, core: _core.RunCore, prefix: str = "") -> None:
+        self._core = core
+        self._prefix = prefix
+
+    def _tree(self) -> dict[str, Any]:
+        tree = self._core.config()
+        found = _find(tree, self._prefix[:-1]) if self._prefix else tree
+        return found if isinstance(found, dict) else {}
+
+    def __getitem__(self, key: str) -> Any:
+        value = _find(self._tree(), key)
+        return Config(self._core, f"{self._prefix}{key}/") if isinstance(value, dict) else value
+
+    def __setitem__(self, key: str, value: object) -> None:
+        refused: Refused = []
+        below = self._prefix[:-1]
+        for name, item in plain_config({key: value}, refused, below).items():
+            self._refuse_twice(item)
+            self._core.set_config(self._prefix + name, item)
+        refuse(self._core, refused)
+
+    def _refuse_twice(self, values: object) -> None:
+        if self._core.strict and (twice := _core.given_twice(values)):
+            raise ValueError(f"config has two values for '{twice}' (a '/' in a key leads into a dict below it)")
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("a config entry cannot be deleted; set it to None")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tree())
+
+    def __len__(self) -> int:
+        return len(self._tree())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Config):
+            return self._tree() == other._tree()
+        return self._tree() == other if isinstance(other, Mapping) else NotImplemented
+
+    def __repr__(self) -> str:
+        return repr(self._tree())
+
+    def update(self, *others: Any, **named: Any) -> None:
+        """Sets several values in one record; takes a mapping, an object with attributes, or keywords. A dict is merged
+        into the one that is there, value by value; a key with "/" leads into a dict below it."""
+        values: dict[str, Any] = {}
+        refused: Refused = []
+        for other in (*others, named):
+            values.update(plain_config(other, refused, self._prefix[:-1]))
+        if values:  # merged leaf by leaf: what else lies below a key stays
+            self._refuse_twice(values)
+            self._core.set_config("", {self._prefix[:-1]: values} if self._prefix else values)
+        refuse(self._core, refused)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A copy as nested builtin dicts."""
+        return self._tree()
+
+
+class Summary(_Entries):
+    """One value a metric: the last one logged by itself; a value set here wins and stays until it is deleted.
+
+    Reading in a live run flushes and reads the store, so it costs a commit; do not read it in a hot loop. A store that
+    takes nothing for READ_WAIT_MS is said once, and the values are those of the last read until it does.
+    """
+
+    __slots__ = ("_last", "_run", "_stuck")
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+        self._last: dict[str, Any] = {}
+        self._stuck = False
+
+    def _tree(self) -> dict[str, Any]:
+        core: _core.RunCore = self._run._core
+        tree: dict[str, Any] = {}
+        if core.uid and self._run._recorded:
+            tree = self._stored()
+        for key, value in core.explicit_summary().items():
+            if value is not None:
+                tree[key] = value
+        return tree
+
+    def _stored(self) -> dict[str, Any]:
+        from tracker._reading.find_runs import summary_of
+
+        stored = summary_of(self._run, (STUCK_WAIT_MS if self._stuck else READ_WAIT_MS) / 1000)
+        if stored is None and not self._stuck:
+            print(
+                f"tracker: run.summary: the store has not taken what was logged within {READ_WAIT_MS / 1000:g} s; "
+                "the values are those of the last read, and nothing is lost",
+                file=sys.stderr,
+            )
+        self._stuck = stored is None
+        if stored is not None:
+            self._last = stored
+        return dict(self._last)
+
+    def __getitem__(self, key: str) -> Any:
+        explicit = self._run._core.explicit_summary().get(key)
+        return explicit if explicit is not None else _find(self._tree(), key)
+
+    def __setitem__(self, key: str, value: object) -> None:
+        refused: Refused = []
+        for name, item in plain_config({key: value}, refused).items():
+            self._run._core.set_summary(name, item)
+        refuse(self._run._core, refused)
+
+    def __delitem__(self, key: str) -> None:
+        if self._run._core.explicit_summary().get(key) is None:
+            raise KeyError(key)
+        self._run._core.set_summary(key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tree())
+
+    def __len__(self) -> int:
+        return len(self._tree())
+
+    def __repr__(self) -> str:
+        return repr(self._tree())

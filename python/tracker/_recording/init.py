@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""tracker.init(): checks the arguments, adds what only Python knows, and opens the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tracker import _arguments, _core, _multiprocessing_parent, _open_runs
+from tracker._console import stream_wrappers
+from tracker._plain_values import plain_config, refuse
+from tracker._recording import torch_process_group
+from tracker._recording.run import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Literal, Never
+
+    from tracker._plain_values import Refused
+
+
+_LABELS = (
+    *("project", "name", "id", "resume", "resume_from", "duplicate_policy", "mode", "ranks", "journal", "on_full"),
+    *("on_sigterm", "on_exit", "host", "token"),
+)
+
+
+def _torch_rank() -> dict[str, int]:
+    """Rank and world size where torch.distributed is initialised. It is looked up, never imported."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return {"torch_rank": distributed.get_rank(), "torch_world_size": distributed.get_world_size()}
+    except Exception:  # a half-imported or replaced module decides nothing
+        pass
+    return {}
+
+
+def _child_of_run() -> bool:
+    """True in a multiprocessing child, of any generation, of a process that has a run."""
+    if _multiprocessing_parent.is_above():
+        return True
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is None or process.parent_process() is None:
+        return False
+    return any(run._pid != os.getpid() and run._recorded for run in _open_runs.live_runs())  # inherited by fork
+
+
+def _python() -> dict[str, str]:
+    """What only the interpreter knows of itself; packages are found by the core, on a thread of its own."""
+    return {
+        "implementation": sys.implementation.name,
+        "version": ".".join(map(str, sys.version_info[:3])),
+        "executable": os.fsencode(sys.executable or "").decode("utf-8", "replace"),
+        "prefix": os.fsencode(sys.prefix).decode("utf-8", "replace"),
+    }
+
+
+def _gpu_trial() -> list[str]:
+    """What tries the library of a GPU driver before the core loads it. Nothing where no interpreter can be started: a
+    program that embeds Python, or is frozen, must not be started in its place."""
+    program = __file__.removesuffix("init.py") + "gpu_trial.py"
+    name = (sys.executable or "").rpartition("/")[2]
+    if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")) or not os.access(program, os.R_OK):
+        return []
+    return [sys.executable, "-I", "-S", program]
+
+
+def _paths() -> list[str]:
+    """sys.path but for what is no text or no UTF-8."""
+    out = []
+    for path in sys.path:
+        try:
+            out.append(_arguments.utf8("a path", path))
+        except (TypeError, ValueError):
+            pass
+    return out
+
+
+def _source_folder() -> str | None:
+    """Where the script lies that was started; None for a program of an environment (pytest, jupyter) and for -c."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(path, str):
+        return None
+    folder = path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")  # the core takes it from here
+    if folder.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")):
+        return None
+    try:
+        return _arguments.utf8("a path", folder)
+    except ValueError:
+        return None
+
+
+def _store_before_hydra() -> str | None:
+    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
+    hydra: Any = sys.modules.get("hydra.core.hydra_config")
+    if hydra is None or os.environ.get("TRACKER_DIR"):
+        return None
+    try:
+        if not hydra.HydraConfig.initialized():
+            return None
+        from pathlib import Path
+
+        start = Path(hydra.HydraConfig.get().runtime.cwd)
+    except Exception:
+        return None
+    for folder in (start, *start.parents):
+        if (folder / ".tracker").is_dir():
+            return str(folder / ".tracker")
+    return str(start / ".tracker")
+
+
+def init(
+    project: str | None = None,
+    name: str | None = None,
+    config: Any = None,
+    tags: Iterable[str] | None = None,
+    group: str | None = None,
+    job_type: str | None = None,
+    notes: str | None = None,
+    id: str | None = None,
+    resume: Literal["never", "allow", "must"] | None = None,
+    mode: Literal["local", "online", "offline", "disabled"] | None = None,
+    dir: str | os.PathLike[str] | None = None,
+    ranks: Literal["first", "observe", "all"] | None = None,
+    strict: bool = False,
+    *,
+    journal: Literal["shm", "disk", "memory"] | None = None,
+    on_full: Literal["wait", "drop", "block"] | None = None,
+    quiet: bool = False,
+    rank: int | None = None,
+    world_size: int | None = None,
+    on_sigterm: Literal["mark"] | None = None,
+    on_exit: Literal["finish", "leave"] | None = None,
+    resume_from: str | None = None,
+    duplicate_policy: Literal["last", "first"] | None = None,
+    max_disk: int | str | None = None,
+    console: Literal["python", "off", "fd"] | None = None,
+    capture: Literal["none"] | Iterable[str] | None = None,
+    system_interval: float | None = None,
+    tensorboard: str | os.PathLike[str] | None = None,
+    host: str | None = None,
+    token: str | None = None,
+    **unknown: Never,
+) -> Run:
+    """Opens a run, which becomes the current one of its thread, asyncio task or other context (tracker.run, .log).
+
+    An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
+    default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
+    config: a mapping, an object with fields. id: a label, unique in its project; with resume="allow" or "must" the run
+    goes on where it exists. resume_from="run@step" goes on with that run: what its earlier attempts logged behind the
+    step is shadowed, readable with all=True; "run" alone hides nothing. duplicate_policy: what readers see of a step
+    logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
+    others leave a sign of life. strict=True raises what is otherwise counted. rank and world_size beat what the
+    environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
+    are dropped and counted, and nothing is ever deleted for it. Several live runs in one process are legal: functions
+    of the module take the newest of their context, else of the main thread's, else of the process (docs/guarantees.md).
+    What Python prints is recorded too, unless console="off", capture="none" or TRACKER_CAPTURE=none; console="fd"
+    records what native code and child processes print as well.
+    Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
+    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
+    command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets
+    that are found in them; capture="none" leaves all out.
+    on_sigterm="mark": SIGTERM marks the run as preempted, however its process ends then, and goes on to the handler
+    that was there before, or ends the process as it would have; from whichever thread init is called, also while native
+    code runs. Once the run has ended the handler before is back; one that is installed later takes its place and is to
+    call run.mark_preempting(). on_exit="leave": a process that exits leaves the run that nobody finished as if it were
+    killed, at once and crashed; all it logged is recovered. "finish" (default): finished, or failed by the exit code.
+    mode="online": what is stored is also sent in the background, to the server of host and token, else TRACKER_HOST and
+    TRACKER_TOKEN, else tracker.login(). tensorboard: a folder; a live event file goes in <folder>/<project>/<id>/.
+
+    A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
+    A run that must go on (resume="must", resume_from) and cannot be read is one: StoreError, CorruptError.
+    Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
+    NotFoundError for resume="must" without the run.
+    Cost: at most about 10 ms on a local disk; never waits for a network. Where this process records the run already it
+    waits for that one's flush, at most 2 s.
+    """
+    arguments: dict[str, Any] = dict(locals())
+    if unknown:
+        _arguments.refuse_unknown(unknown)
+    return _open(_checked(arguments))
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the core from the arguments of init(); raises what init() promises."""
+    refused: Refused = []
+    options: dict[str, Any] = {
+        "max_disk": _arguments.byte_size("max_disk", given["max_disk"]),
+        "config": plain_config(given["config"], refused),
+        "tags": _arguments.tag_list(given["tags"]),
+        "dir": _arguments.folder("dir", given["dir"]) or _store_before_hydra(),
+        "child_of_run": _child_of_run(),
+        **_torch_rank(),
+    }
+    options["process_group"] = "torch_rank" in options and torch_process_group.store() is not None
+    for option in _LABELS:
+        options[option] = _arguments.label(option, given[option])
+    for option in ("group", "job_type", "notes"):
+        options[option] = _arguments.text(option, given[option])
+    options["capture"] = _arguments.capture(given["capture"])
+    options["console"] = _arguments.console(given["console"], options["capture"])
+    options["system_interval"] = _arguments.interval(given["system_interval"])
+    options["source_folder"] = _source_folder()
+    options["tensorboard"] = _arguments.folder("tensorboard", given["tensorboard"])
+    options["python"] = _python()
+    options["python_path"] = _paths()
+    options["gpu_trial"] = _gpu_trial()
+    for option in ("strict", "quiet"):
+        options[option] = _arguments.flag(option, given[option])
+    for option in ("rank", "world_size"):
+        options[option] = _arguments.number(option, given[option])
+    if options["world_size"] == 0:
+        raise ValueError("world_size must be at least 1; leave it out where it is not known")
+    if options["strict"]:
+        for path, why, error in refused[:1]:
+            raise error(f"'{path}': {why}")
+        if twice := _core.given_twice(options["config"]):
+            raise ValueError(f"config has two values for '{twice}' (a '/' in a key leads into a dict below it)")
+    return {**options, "refused": refused}
+
+
+def _open(options: dict[str, Any]) -> Run:
+    console = options.pop("console", "off")
+    cell = None
+    if "ipykernel" in sys.modules:
+        from tracker._recording import notebook_cells
+
+        cell = notebook_cells.begin_cell()
+    refused = options.pop("refused")
+    run = Run(_core.init_run(options))
+    run._cell = cell
+    if options["process_group"]:
+        torch_process_group.meet(run._core)
+    for key in ("notes", "group", "job_type"):
+        if options.get(key):
+            run._labels[key] = options[key]
+    run._labels["tags"] = tuple(options.get("tags", ()))
+    refuse(run._core, refused)
+    if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
+        from tracker._recording import status as status
+    _open_runs.add(run)
+    if console == "python":
+        stream_wrappers.add(run._core)
+    elif console == "fd":
+        from tracker._console import fd_capture
+
+        fd_capture.add(run._core)
+    return run
