@@ -132,7 +132,7 @@ TEST_F(ArtifactStoreTest, AnUnchangedFolderIsTheSameVersionAndIsNotRead) {
 }
 
 // Bug: when the same content was logged again, its new metadata and description were lost.
-TEST_F(ArtifactStoreTest, WhatIsSaidOfAContentThatIsLoggedAgainIsKept) {
+TEST_F(ArtifactStoreTest, TheDescriptionOfAContentThatIsLoggedAgainIsKept) {
   ArtifactDraft first = draft();
   first.description = "first";
   first.metadata = Value::Map{{"accuracy", 0.5}};

@@ -242,7 +242,7 @@ TEST_F(BlobCollectTest, WhereAnArtifactHasLostItsDocumentNoBlobGoes) {
   EXPECT_TRUE(has("a"));
 }
 
-TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
+TEST_F(BlobCollectTest, ABlobThatADeadCollectorRenamedIsRestored) {
   store("a");
   const std::string path = BlobStore(store_.path()).path_of(sha256("a"));
   fs::rename(path, path + ".gc-0123456789abcdef");
@@ -251,7 +251,7 @@ TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
   EXPECT_FALSE(fs::exists(path + ".gc-0123456789abcdef"));
 }
 
-TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
+TEST_F(BlobCollectTest, TemporaryBlobsOfDeadProcessesAreRemoved) {
   store("a");
   const std::string path = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
   std::ofstream(path) << "half";
@@ -263,7 +263,7 @@ TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
 }
 
 // Bug: a job that was killed during its checkpoint and requeued, again and again, filled the disk until a user ran gc.
-TEST_F(BlobCollectTest, WhoMakesABlobRemovesThoseInTheMakingOfDeadProcesses) {
+TEST_F(BlobCollectTest, MakingABlobRemovesTemporaryOnesOfDeadProcesses) {
   store("a");
   const std::string old = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
   const std::string young = store_.path() + "/blobs/sha256/blob.tmp-fedcba9876543210";

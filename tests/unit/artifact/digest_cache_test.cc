@@ -72,7 +72,7 @@ TEST(DigestCacheTest, ATableOfTheLargestSizeGrowsNoMoreAndForgetsOlderDigests) {
 }
 
 // Sparse tables: of 1 GiB a page or two are used.
-TEST(DigestCacheTest, TheLargestTableUnlessToldOtherwiseIsOneOfAGigabyte) {
+TEST(DigestCacheTest, TheLargestTableByDefaultIsOneOfAGigabyte) {
   const TempFolder folder("/dev/shm/");
   std::filesystem::create_directory(folder.path() + "/blobs");
   const auto table = [&](int shift) { return folder.path() + "/blobs/digests-" + std::to_string(shift); };

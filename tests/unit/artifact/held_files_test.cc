@@ -39,7 +39,7 @@ class HeldFilesTest : public ::testing::Test {
   Store store_;
 };
 
-TEST_F(HeldFilesTest, AFileIsCopiedAndTheCopyGoesWithWhoeverHoldsIt) {
+TEST_F(HeldFilesTest, AFileIsCopiedAndTheCopyIsRemovedWithItsLastHolder) {
   auto files = std::make_unique<HeldFiles>(store_.path());
   auto held = files->hold("", make("file"), HoldBy::kAuto);
   ASSERT_NE(held, nullptr);

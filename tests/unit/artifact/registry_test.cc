@@ -276,7 +276,7 @@ TEST_F(RegistryTest, OneThatAddsManySeesWhatItAddedAndWhatOthersAddMeanwhile) {
 }
 
 // Each call read all documents: an import of thousands of versions read millions of files.
-TEST_F(RegistryTest, WhoAddsManyReadsNoneOfThemAgain) {
+TEST_F(RegistryTest, AddingManyReadsNoneOfThemAgain) {
   const auto calls = [this](int versions) {
     return calls_of([this, versions] {
       auto writer = ArtifactWriter::open(registry_, "p", "data");

@@ -226,7 +226,7 @@ TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
 }
 
 // Guards against: the signal of a broken lease ends the process.
-TEST_F(SnapshotTest, WhoOpensAFileForWritingWhileItIsLookedAtHurtsNobody) {
+TEST_F(SnapshotTest, AFileThatIsOpenedForWritingDuringTheCheckHarmsNothing) {
   set_fs_type_for_testing(folder_.path(), 0x01021994);  // a tmpfs: the file is read each time
   std::atomic<bool> done{false};
   int opened = 0;

@@ -115,7 +115,7 @@ TEST_F(FsTest, ReadRefusesMoreThanItsLimit) {
   EXPECT_EQ(read_file(path("missing"), 1000).status().code(), Code::kNotFound);
 }
 
-TEST_F(FsTest, FilesArePrivateUnlessToldOtherwise) {
+TEST_F(FsTest, FilesArePrivateByDefault) {
   ASSERT_TRUE(write_file_atomic(path("private"), "x").ok());
   struct stat st;
   ASSERT_EQ(::stat(path("private").c_str(), &st), 0);

@@ -58,7 +58,7 @@ TEST_F(GuardedFdTest, AFileThatHasItsNumberNowStaysOpen) {
   ::close(number);
 }
 
-TEST_F(GuardedFdTest, NoneIsNobodys) { EXPECT_FALSE(GuardedFd().is_ours()); }
+TEST_F(GuardedFdTest, AnEmptyOneIsNotOurs) { EXPECT_FALSE(GuardedFd().is_ours()); }
 
 }  // namespace
 }  // namespace tracker::internal

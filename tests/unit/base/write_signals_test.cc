@@ -58,7 +58,7 @@ TEST(WriteSignalsTest, AWriteBeyondTheLimitFailsAndNoSignalIsLeft) {
       << "it does kill without the guard";
 }
 
-TEST(WriteSignalsTest, AWriteThatNobodyReadsFailsAndNoSignalIsLeft) {
+TEST(WriteSignalsTest, AWriteWithoutAReaderFailsAndLeavesNoSignal) {
   const auto write_unread = [] {
     ::signal(SIGPIPE, SIG_DFL);
     int ends[2];

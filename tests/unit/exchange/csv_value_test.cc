@@ -85,7 +85,7 @@ TEST_F(ImportTest, ATimeThatCannotBeReadIsCounted) {
 
 // Bug: it was that of the first line, which need not be the smallest in a file sorted by metric, as `tracker export`
 // writes.
-TEST_F(ImportTest, ARunBeginsWithItsLeastTimeWhereverThatStands) {
+TEST_F(ImportTest, ARunStartsWithItsLeastTimeWhereverThatIs) {
   write("a.csv", "step,time,loss\n1,2024-01-01T00:00:05,2\n0,2024-01-01T00:00:00,1\n2,,3\n");
   ASSERT_TRUE(import("csv").ok());
   EXPECT_EQ(report_.runs[0].run.created_us, 1'704'067'200'000'000);

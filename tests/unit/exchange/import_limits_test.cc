@@ -41,7 +41,7 @@ TEST_F(ImportTest, ARunOfVeryManyMetricsIsCarriedOver) {
   EXPECT_EQ(view()->metrics().size(), kImportColumnsMax + 10);
 }
 
-TEST_F(ImportTest, BehindTheLastLabelIsAnError) {
+TEST_F(ImportTest, AfterTheLastLabelIsAnError) {
   auto store = ImportStore::open(store_path());
   ASSERT_TRUE(store.ok());
   for (const char* label : {"r", "r-2", "r-3"}) {
@@ -89,7 +89,7 @@ TEST_F(ImportTest, ProblemsBeyondTheLimitAreCounted) {
   EXPECT_EQ(report.problems_more, 5u);
 }
 
-TEST_F(ImportTest, ARecordAboveTheLimitIsPassedOverAndThoseBehindItAreTaken) {
+TEST_F(ImportTest, ARecordAboveTheLimitIsSkippedAndThoseAfterItAreImported) {
   std::string large, at_limit;
   append_event_record(std::string(kEventRecordBytesMax + 1, 'g'), &large);
   constexpr size_t kKeyAndLength = 5;  // for a field of the format that is never used
@@ -189,7 +189,7 @@ TEST_F(ImportTest, MetricsUpToTheLimitAreStoredAndPointsOfFurtherOnesAreCounted)
 }
 
 // Bug: a doubled quote counted as one byte, so a line of quotes was accepted up to 32 MiB.
-TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndBehindALongerOneTheFileIsLeftOut) {
+TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndAfterALongerOneTheFileIsOmitted) {
   constexpr size_t kLineMax = size_t{16} << 20;  // kCsvLineBytesMax
   const auto line = [](const std::string& begin, char fill, size_t bytes, const std::string& end) {
     return begin + std::string(bytes - begin.size() - end.size(), fill) + end;
@@ -209,7 +209,7 @@ TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndBehindALongerOneTheFileIsLeft
       << report_.problems[1];
 }
 
-TEST_F(ImportTest, FilesUpToTheLimitAreLookedAtAndOneMoreIsNamed) {
+TEST_F(ImportTest, FilesUpToTheLimitAreReadAndOneMoreIsNamed) {
   const TempFolder source("/dev/shm/");
   const auto file = [&source](size_t i) {
     ASSERT_EQ(::mknod(join_path(source.path(), std::to_string(i) + ".csv").c_str(), S_IFREG | 0600, 0), 0);

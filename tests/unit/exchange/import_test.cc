@@ -178,7 +178,7 @@ TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) 
   EXPECT_EQ(report_.worst, Code::kCorrupt);
 }
 
-TEST_F(ImportTest, ARecordThatDoesNotVerifyIsLeftOutAndThoseBehindItAreTaken) {
+TEST_F(ImportTest, ARecordThatDoesNotVerifyIsOmittedAndThoseAfterItAreImported) {
   std::string bytes = scalars(0, 10);
   bytes[bytes.size() / 10 * 4 + 20] ^= 1;
   write("events.out.tfevents.1.a", bytes);

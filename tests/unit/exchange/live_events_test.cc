@@ -96,7 +96,7 @@ TEST_F(LiveEventsTest, AFileThatWasCutAnywhereIsGoneOnWithAndHoldsEachRowOnce) {
   }
 }
 
-TEST_F(LiveEventsTest, AResumeAtAStepTellsTensorBoardToForgetWhatIsBehindIt) {
+TEST_F(LiveEventsTest, AResumeAtAStepMakesTensorBoardForgetLaterRows) {
   builder_.writer(run_).log("loss", 0, 1.0).log("loss", 1, 0.5).log("loss", 2, 0.25).finish();
   builder_.writer(run_, {.attempt = 2, .continues = 1, .resume_step = 1}).log("loss", 2, 0.75).commit();
   LiveEvents events({0, 2, 1});
@@ -163,7 +163,7 @@ TEST_F(LiveEventsTest, AFolderThatWasRemovedIsNotMadeAgain) {
 
 // Bug: a file of the program that had received the descriptor's number was closed, and the event file was reported as
 // removed.
-TEST_F(LiveEventsTest, AClosedDescriptorIsOpenedAnewAndAFileOfOthersUnderItsNumberIsLeftAlone) {
+TEST_F(LiveEventsTest, AClosedDescriptorIsOpenedAgainAndAnotherFileUnderItsNumberIsNotTouched) {
   auto writer = builder_.writer(run_);
   writer.log("loss", 0, 1.0).commit();
   LiveEvents events({});

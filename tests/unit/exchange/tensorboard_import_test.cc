@@ -91,7 +91,7 @@ TEST_F(ImportTest, ARestartInAFileOfItsOwnShadowsTheFilesBeforeIt) {
   EXPECT_EQ(rows_of(view().get(), "loss"), expected_rows(0, 30, 1000) + expected_rows(30, 40, 2000));
 }
 
-TEST_F(ImportTest, ARestartWithNothingBehindItShadowsAllTheSame) {
+TEST_F(ImportTest, ARestartWithNothingAfterItShadowsAllTheSame) {
   std::string bytes;
   append_start_event(0, 1.7e9, &bytes);
   append_rows(0, 10, 0, &bytes);
@@ -163,7 +163,7 @@ TEST_F(ImportTest, ATimeOfAnEventThatCannotBeReadIsCountedAndIsThatOfTheOneBefor
 }
 
 // Bug: there was no point, and nothing was counted as omitted.
-TEST_F(ImportTest, AValueThatSaysItIsLongerThanItsRecordIsCounted) {
+TEST_F(ImportTest, AValueLongerThanItsRecordIsCounted) {
   std::string bytes;
   append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), 0, 1.7e9, &bytes);
   for (const std::string& summary : std::vector<std::string>{"\x0a\x20" + std::string("loss"), "\x0a"}) {

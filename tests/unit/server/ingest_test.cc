@@ -76,7 +76,7 @@ TEST_F(IngestTest, ASecondServiceOnTheStoreIsRefused) {
   EXPECT_TRUE(Service::open(*Store::open(store_path()), false).ok()) << "one that only reads may be beside it";
 }
 
-TEST_F(IngestTest, AServiceThatEndsSaysThatItIsBusy) {
+TEST_F(IngestTest, AServiceThatEndsReportsBusy) {
   service_->close();
   EXPECT_EQ(post(batch(1, 1)).status, 503);
 }

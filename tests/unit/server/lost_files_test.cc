@@ -79,7 +79,7 @@ TEST_F(LostFilesTest, WhatIsAcknowledgedBeforeAnEarlierStateOfAFileIsNoticedIsKe
 }
 
 // The server died before it moved frame 2, and the file was removed before it started again.
-TEST_F(LostFilesTest, WhatWaitsOnTopOfALostFileIsKeptAsideAfterAStart) {
+TEST_F(LostFilesTest, UnitsAfterALostFileGoIntoQuarantineAfterAStart) {
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   EXPECT_EQ(points(), whole(1));
   service_.reset();

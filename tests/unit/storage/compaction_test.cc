@@ -77,7 +77,7 @@ TEST_F(CompactionTest, FramesWaitUntilThereAreEnoughForASegment) {
   EXPECT_EQ(stored_frames(path()), one_to(kCompactFramesMin));
 }
 
-TEST_F(CompactionTest, NothingIsTouchedBehindTheFrameThatAServerHasAcknowledged) {
+TEST_F(CompactionTest, NothingIsTouchedAfterTheFrameThatAServerHasAcknowledged) {
   append(3 * kCompactFramesMin);
   compact(0);
   EXPECT_EQ(segments(), Ranges());
@@ -175,7 +175,7 @@ TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetwe
 }
 
 // Further ones are merged when the file is opened the next time.
-TEST(ManySegmentsTest, SoManySmallSegmentsAreLookedAtAndNothingIsLost) {
+TEST(ManySegmentsTest, SoManySmallSegmentsAreConsideredAndNothingIsLost) {
   set_compaction_gather_for_testing(60'000'000'000);
   TempFolder folder;
   const WriterIdentity identity = test_identity();

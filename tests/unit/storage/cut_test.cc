@@ -159,7 +159,7 @@ class CutTest : public ::testing::Test {
   WriterIdentity identity_ = test_identity();
 };
 
-TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsSaid) {
+TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsReported) {
   const std::vector<Frame> all = logged(12, 2, 60);
   {
     auto db = WriterDb::create(folder_.path(), identity_);
@@ -169,7 +169,7 @@ TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsSaid) {
   expect_each_cut_said(path(), all);
 }
 
-TEST_F(CutTest, OfADatabaseWithASegmentItIsReadOrTheCutIsSaid) {
+TEST_F(CutTest, OfADatabaseWithASegmentItIsReadOrTheCutIsReported) {
   const std::vector<Frame> all = logged(10, 2, 300);
   {
     auto db = WriterDb::create(folder_.path(), identity_);

@@ -189,7 +189,7 @@ std::string small_tables(const std::string& file, bool* damaged) {
 
 // One bit in the number of rows of `meta` hides the last two of its ten rows: a checksum there would be hidden together
 // with the row before it.
-TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) {
+TEST_F(DamageTest, AFlippedBitInTheSmallTablesNeverChangesAResultSilently) {
   auto random = seeded_random();
   write(finished_);
   {
@@ -262,7 +262,7 @@ TEST_F(DamageTest, WhatTheSmallTablesSaidIsReadFromTheLog) {
   }
 }
 
-TEST_F(DamageTest, AWriterThatGoesOnLeavesNoChecksumBehindThatIsWrong) {
+TEST_F(DamageTest, AWriterThatContinuesLeavesNoWrongChecksum) {
   write(finished_);
   auto db = WriterDb::open_or_create(folder_.path(), identity_);
   ASSERT_TRUE(db.ok());
@@ -326,7 +326,7 @@ TEST_F(DamageTest, AWriterRefusesADamagedFileAndContinuesInTheNextPart) {
 }
 
 // SQLite rounds the length of a file up to pages and does not see such a cut: it reads zeros.
-TEST_F(DamageTest, ACutOfLessThanAPageIsSaid) {
+TEST_F(DamageTest, ACutOfLessThanAPageIsReported) {
   write(finished_);
   bool damaged = true;
   const std::string sound = small_tables(path(), &damaged);
@@ -355,7 +355,7 @@ TEST_F(DamageTest, AReaderSeesThatAFileWasCutAndThatItIsWholeAgain) {
   EXPECT_TRUE(whole->damage.empty());
 }
 
-TEST_F(DamageTest, ACutOrABitAnywhereIsNeverAnotherAnswerWithoutAWord) {
+TEST_F(DamageTest, ACutOrABitAnywhereNeverChangesAResultSilently) {
   auto random = seeded_random();
   write(finished_);
   bool damaged = false;

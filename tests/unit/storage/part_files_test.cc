@@ -40,7 +40,7 @@ TEST_F(PartFilesTest, ALogThatGrowsAndALongOneThatSqliteCutsAreOurs) {
   EXPECT_EQ(change(), PartChange::kNone);
 }
 
-TEST_F(PartFilesTest, ALogThatWentWasReplacedOrCutInACommitIsNotTakenForOurs) {
+TEST_F(PartFilesTest, ALogThatWasRemovedReplacedOrCutInACommitIsNotOurs) {
   const auto harms = {+[](const std::string& log) { std::filesystem::remove(log); },
                       +[](const std::string& log) { std::filesystem::resize_file(log, 4000); },
                       +[](const std::string& log) {
@@ -64,7 +64,7 @@ TEST_F(PartFilesTest, ALogThatWentWhileTheDatabaseWasOpenedIsMissed) {
   EXPECT_EQ(change(), PartChange::kWalGone);
 }
 
-TEST_F(PartFilesTest, ACheckpointMayCutBothFilesAndNobodyElseTheDatabase) {
+TEST_F(PartFilesTest, ACheckpointMayCutBothFilesAndNothingElseTheDatabase) {
   std::filesystem::resize_file(db_, 4096);
   EXPECT_EQ(change(), PartChange::kCut);
   std::filesystem::resize_file(log_, 0);

@@ -44,7 +44,7 @@ TEST_F(WriterReaderTest, ALiveDatabaseIsReadInItsWritersProcess) {
 }
 
 // Bug: about once in a hundred ends of runs a reader that polled reported that the -shm was not a regular file.
-TEST_F(WriterReaderTest, ALogThatIsRemovedWhileItIsLookedAtIsNoDamage) {
+TEST_F(WriterReaderTest, ALogThatIsRemovedWhileItIsReadIsNoDamage) {
   const std::string path = folder_.path() + "/x.db";
   std::atomic<bool> over = false;
   std::thread other([&] {
@@ -87,7 +87,7 @@ TEST_F(WriterReaderTest, ALiveDatabaseIsReadFromAnotherProcess) {
   EXPECT_EQ(stored_frames(path()), one_to(10));
 }
 
-TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesBehindTheStoredStatistics) {
+TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesAfterTheStoredStatistics) {
   auto db = writer_with(1, true);
   for (uint64_t seq = 2; seq <= 5; ++seq) ASSERT_TRUE(db->append({test_record(identity_, seq)}, false).ok());
   auto reader = WriterReader::open(path());
@@ -110,7 +110,7 @@ TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesBehindTheStoredStatistics) 
   EXPECT_EQ(done->series[1].last_bits, s.last_bits);
 }
 
-TEST_F(WriterReaderTest, FramesBeginBehindTheGivenOneAndStopWhenTheVisitorSaysSo) {
+TEST_F(WriterReaderTest, FramesStartAfterTheGivenOneAndStopWhenTheVisitorHasEnough) {
   auto db = writer_with(10);
   auto reader = WriterReader::open(path());
   std::vector<uint64_t> seen;
