@@ -112,7 +112,7 @@ TEST(SmallShmTest, ARunEndsAsItShouldWhereNeitherTheStoreNorTheJournalHasRoomFor
   EXPECT_EQ(code, 0);
 }
 
-// Where shm allows less than 2 MiB the journal lies on disk, and in memory when that has no room either.
+// If shm allows less than 2 MiB the journal is on disk, and in memory if that has no room either.
 TEST(SmallShmTest, BelowItsMinimumTheJournalMovesToDiskThenToMemory) {
   Sandbox sandbox;
   const int code = exit_code_of(run_child([&] {

@@ -83,7 +83,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   expect_all(sandbox, *ledger, RunState::kFinished);
 }
 
-// Regression: for 3 s it said that all was survived, while nothing was committed any more.
+// Regression: for 3 s it reported that everything was survived, while nothing was committed any more.
 TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   Sandbox sandbox;
   const int status = run_child([&] {
@@ -358,7 +358,8 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
   EXPECT_EQ(texts.by_reason[0], std::make_pair(std::string("store not writable"), texts.dropped));
 }
 
-// A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
+// A flush that arrived while the queue for the disk was full returned "durable" for points that were still in the
+// rings.
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
   Sandbox sandbox;
   const int status = run_child([] {
