@@ -31,9 +31,9 @@ def words(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])", re.I)
 
 
-# What is true of the word "behind": a place, or progress.
+# True uses of "behind": a place, progress, and the key logged_behind of a format.
 BEHIND = (
-    r"(?<!left )(?<!leave )(?<!leaves )(?<!lags )(?<!falls )"
+    r"(?<!logged_)(?<!left )(?<!leave )(?<!leaves )(?<!lags )(?<!falls )"
     r"behind(?! (?:an?|the|its) (?:reverse )?(?:proxy|firewall|lock))"
 )
 HABITS: dict[str, re.Pattern[str]] = {

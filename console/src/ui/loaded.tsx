@@ -10,7 +10,7 @@ interface LoadedProps<T> {
   children: (data: T) => ReactNode;
 }
 
-/** The result of a query; before that a skeleton; after a failure the error. Old data stays while new data is loaded. */
+/** The result of a query; before that a skeleton; after a failure the error. Old data stays until new data is there. */
 export function Loaded<T>({ query, what, children }: LoadedProps<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.isError) return <ErrorNote what={what} error={query.error} retry={() => void query.refetch()} />;

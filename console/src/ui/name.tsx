@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A name in one line. Where it is too long its middle is left out, for the end of a metric's name tells more.
+// A name in one line. The middle of a long name is cut out: the end of a metric's name is more specific.
 
 import type { ReactNode } from "react";
 import { NAME_MAX, visibleText } from "./visible_text";
