@@ -130,7 +130,7 @@ def test_alerts_survive_a_kill_and_hold_no_secret(script: Script) -> None:
     assert "ghp_" not in alert.text
 
 
-# Regression: behind a text that waited in memory it went two ways.
+# Regression: after a text that waited in memory it went two ways.
 def test_an_alert_beside_a_large_text_is_told_once(run: tracker.Run) -> None:
     run.log({"note": "x" * 200_000}, step=0)
     run.alert("only once")

@@ -147,7 +147,7 @@ def test_a_version_that_is_not_stored_yet_is_a_timeout_and_never_an_older_one(tm
         pathlib.Path("stuck").unlink()
         print(run.use_artifact("data:latest").version, [use.name for use in run.inputs])
     """
-    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # after a sanitizer's, which must be first
     environment = {**os.environ, "LD_PRELOAD": loaded.strip()}
     environment["PYTHONPATH"] = str(Path(tracker.__file__).parent.parent)
     command = [sys.executable, "-c", textwrap.dedent(code)]

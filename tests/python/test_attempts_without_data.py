@@ -2,7 +2,7 @@
 """Goal: an attempt that was killed before its first commit, and whose journal went with it, is neither passed over nor
 called complete.
 
-Method: processes killed right behind their log calls, with a journal in private memory, one in shared memory that is
+Method: processes killed right after their log calls, with a journal in private memory, one in shared memory that is
 removed, one whose definitions are damaged; what ls, show, readers and the next attempt say.
 """
 

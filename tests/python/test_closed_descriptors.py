@@ -229,7 +229,7 @@ def test_a_console_that_is_a_file_is_recorded_on_where_its_descriptor_was_closed
 
 
 # The relay is gone, and what it handed on to as well: a program that prints goes on.
-def test_a_program_outlives_a_relay_that_ends_behind_its_closed_descriptors(script: Script) -> None:
+def test_a_program_outlives_a_relay_that_ends_after_its_closed_descriptors(script: Script) -> None:
     result = script(
         """
 import os, signal, time, tracker

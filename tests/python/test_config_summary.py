@@ -191,7 +191,7 @@ def test_a_summary_that_is_read_while_the_disk_is_stuck_answers_with_what_was_re
         print(same, run.summary["loss"], time.monotonic() - begin < 10)
         pathlib.Path("stuck").unlink()
     """
-    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # after a sanitizer's, which must be first
     environment = {**os.environ, "LD_PRELOAD": loaded.strip()}
     environment["PYTHONPATH"] = str(Path(tracker.__file__).parent.parent)
     command = [sys.executable, "-c", textwrap.dedent(code)]
@@ -218,7 +218,7 @@ def test_the_summary_is_the_last_value_and_an_explicit_one_stays(run: tracker.Ru
     assert run.summary["loss"] == 0.25
 
 
-# Regression: in the stored run a value took away the explicit ones whose keys go on behind it with a '/'.
+# Regression: in the stored run a value took away the explicit ones whose keys continue it with a '/'.
 @pytest.mark.parametrize("files", ["sqlite", "frames"])
 def test_an_explicit_value_leaves_those_with_longer_keys_alone(files: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKER_STORE_FILES", files)
@@ -235,7 +235,7 @@ def test_an_explicit_value_leaves_those_with_longer_keys_alone(files: str, monke
     assert len(list(tracker.runs(where="summary.acc/top5 = 0.9"))) == 1
 
 
-def test_small_values_behind_a_large_one_survive_a_kill(script: Any) -> None:
+def test_small_values_after_a_large_one_survive_a_kill(script: Any) -> None:
     done = script(
         """
         import os, signal, tracker
@@ -252,7 +252,7 @@ def test_small_values_behind_a_large_one_survive_a_kill(script: Any) -> None:
     assert stored.summary["best"] == 2
 
 
-def test_behind_a_large_value_the_last_one_of_a_key_counts(run: tracker.Run) -> None:
+def test_after_a_large_value_the_last_one_of_a_key_counts(run: tracker.Run) -> None:
     for value in ("x" * 100_000, "small", "y" * 100_000, "last"):
         run.config["key"] = value
     assert run.flush(10)

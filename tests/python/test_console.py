@@ -123,7 +123,7 @@ run.finish()
     assert lines_of(store) == ["TypeError", "odd", "? surrogate"]
 
 
-def test_a_childs_prints_and_those_behind_the_end_are_not_recorded(script: Script, store: Path) -> None:
+def test_a_childs_prints_and_those_after_the_end_are_not_recorded(script: Script, store: Path) -> None:
     done = script(
         """
 import os, tracker
@@ -134,7 +134,7 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 run.finish()
-print("behind", flush=True)
+print("after", flush=True)
 """
     )
     assert done.stdout == "parent\nchild\nbehind\n"
@@ -241,13 +241,13 @@ def test_a_stream_put_in_the_place_of_another_is_recorded_from_the_next_run_on_a
         print("to both")
         out.write("past it\\n")
         for run in (first, second, third): run.finish()
-        print("behind the end")
+        print("after the end")
         sys.stdout = out
         print(own.getvalue().split("\\n"), "write" in own.__dict__, "write" in out.__dict__)
         """
     )
-    shown = "['to a file of its own', 'to both', 'behind the end', ''] False False"
-    assert done.stdout.splitlines() == ["to both", "past it", "behind the end", shown], done.stderr
+    shown = "['to a file of its own', 'to both', 'after the end', ''] False False"
+    assert done.stdout.splitlines() == ["to both", "past it", "after the end", shown], done.stderr
     assert printed(store) == {"first": [], "second": ["to a file of its own"], "third": ["to both", "past it"]}
 
 
@@ -317,7 +317,7 @@ for value in ("all", 1):
 @pytest.mark.parametrize(
     "print_them", ["print('\\n'.join(lines))", "for line in lines: print(line)"], ids=["one", "many"]
 )
-def test_a_burst_right_behind_init_is_recorded_whole(script: Script, store: Path, print_them: str) -> None:
+def test_a_burst_right_after_init_is_recorded_whole(script: Script, store: Path, print_them: str) -> None:
     script(
         f"""
 import tracker

@@ -417,7 +417,7 @@ print("before the second run")
 second = tracker.init(id="second", console="fd", quiet=True)
 print("of both runs")
 second.finish()
-print("behind the second run")
+print("after the second run")
 first.finish()
 """
 
@@ -434,4 +434,4 @@ def test_a_second_run_gets_what_is_printed_while_it_lasts(script: Script, tmp_pa
             )
     lines = {run: [line.text for line in tracker.open_run(run).console()] for run in ("first", "second")}
     assert lines["second"] == ["of both runs"]
-    assert lines["first"] == ["before the second run", "of both runs", "behind the second run"]
+    assert lines["first"] == ["before the second run", "of both runs", "after the second run"]

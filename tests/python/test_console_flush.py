@@ -58,9 +58,9 @@ def on_terminal(tmp_path: Path, source: str) -> tuple[bool, str]:
 
 
 # Bug: fflush(NULL) waited for the lock of stdin, which a thread in input() has until somebody presses Enter.
-@pytest.mark.parametrize(("before", "behind"), [(READS, ""), ("", READS)], ids=["begin", "end"])
-def test_a_thread_that_reads_from_the_terminal_holds_no_run_up(tmp_path: Path, before: str, behind: str) -> None:
-    ended, out = on_terminal(tmp_path, f"{before}{BEGIN}{behind}\nrun.finish()\nos._exit(0)\n")
+@pytest.mark.parametrize(("before", "after"), [(READS, ""), ("", READS)], ids=["begin", "end"])
+def test_a_thread_that_reads_from_the_terminal_holds_no_run_up(tmp_path: Path, before: str, after: str) -> None:
+    ended, out = on_terminal(tmp_path, f"{before}{BEGIN}{after}\nrun.finish()\nos._exit(0)\n")
     assert ended, out
 
 
@@ -101,7 +101,7 @@ libc.printf(b"before the run\\n")
 {BEGIN}
 libc.printf(b"of the run\\n")
 run.finish()
-libc.printf(b"behind the run\\n")
+libc.printf(b"after the run\\n")
 """
     )
     assert done.stdout == "before the run\nof the run\nbehind the run\n", done.stderr

@@ -189,7 +189,7 @@ def test_a_run_that_cannot_be_listed_where_nothing_can_be_made_is_recorded_all_t
     assert tracker.open_run("p/a-2").history("x").values.tolist() == [1.0]
 
 
-def test_verify_looks_at_nothing_behind_a_link_to_what_is_no_run(folder: Path, tmp_path: Path) -> None:
+def test_verify_follows_no_link_to_what_is_no_run(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     folder.with_name("link").symlink_to(tmp_path / "mine")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Goal: of a database that ends within its first page the commands say so, and nothing that is not true.
-Method: the file of a finished run is cut, and each command that reads runs is asked. Cuts behind the first page:
+Method: the file of a finished run is cut, and each command that reads runs is asked. Cuts after the first page:
 tests/unit/storage/cut_test.cc."""
 
 from __future__ import annotations

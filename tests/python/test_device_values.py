@@ -226,7 +226,7 @@ def test_a_forked_child_starts_nothing_and_its_end_waits_for_nothing(run: tracke
 
 
 @pytest.mark.parametrize("end", [lambda run: run.flush(10), lambda run: run.finish()], ids=["flush", "finish"])
-def test_no_tensor_is_held_behind_flush_and_finish(run: tracker.Run, end: Callable[[tracker.Run], object]) -> None:
+def test_no_tensor_is_held_after_flush_and_finish(run: tracker.Run, end: Callable[[tracker.Run], object]) -> None:
     tensor = Tensor(1.0)
     held = weakref.ref(tensor)
     run.log({"loss": tensor}, step=0)

@@ -37,7 +37,7 @@ def test_a_tuple_holds_both_its_ends_and_a_slice_only_the_first(ten: tracker.Run
 
 @pytest.mark.parametrize("early", [datetime.datetime.min, -(10**400), -math.inf], ids=["datetime", "int", "float"])
 @pytest.mark.parametrize("late", [datetime.datetime.max, 10**400, math.inf], ids=["datetime", "int", "float"])
-def test_times_before_and_behind_all_that_a_clock_can_say_choose_all(
+def test_times_before_and_after_all_that_a_clock_can_say_choose_all(
     ten: tracker.Run, early: Any, late: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     r = tracker.open_run(ten.uid)

@@ -328,7 +328,7 @@ def test_artifacts_of_mlflow_are_imported_once_and_what_changed_is_a_version_mor
     assert report["artifacts"] == [f"{name}:v1"]
     assert [use.name for use in run.outputs] == [f"{name}:v0", f"{name}:v1"]
     assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
-    # An import that was killed behind the version and before its run finds it.
+    # An import that was killed after the version and before its run finds it.
     shutil.rmtree(run.dir)
     report = import_json(tmp_path / "s", folder)
     assert report["artifacts"] == []

@@ -81,7 +81,7 @@ def test_media_of_swanlab_are_imported_once(tmp_path: Path, folder: Path) -> Non
     assert all_media(opened(tmp_path / "s", second)) == before
 
 
-def test_media_that_swanlab_logs_behind_an_import_are_added_by_the_next_one(tmp_path: Path, folder: Path) -> None:
+def test_media_that_swanlab_logs_after_an_import_are_added_by_the_next_one(tmp_path: Path, folder: Path) -> None:
     (path,) = folder.glob("*.swanlab")
     whole = path.read_bytes()
     with path.open("rb") as file:

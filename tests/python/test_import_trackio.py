@@ -178,7 +178,7 @@ def test_media_of_trackio_are_imported_once(tmp_path: Path, folder: Path) -> Non
     assert all_media(opened(tmp_path / "s", second)) == before
 
 
-def test_media_that_trackio_logs_behind_an_import_are_added_by_the_next_one(tmp_path: Path, folder: Path) -> None:
+def test_media_that_trackio_logs_after_an_import_are_added_by_the_next_one(tmp_path: Path, folder: Path) -> None:
     whole = (folder / "mnist.db").read_bytes()
     with closing(sqlite3.connect(folder / "mnist.db")) as db, db:
         db.execute("DELETE FROM metrics WHERE step > 1")

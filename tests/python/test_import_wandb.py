@@ -62,7 +62,7 @@ def test_media_become_media_and_no_metrics(tmp_path: Path, folder: Path) -> None
     assert len(run.media("boxed")) == 1
 
 
-def test_names_that_change_behind_init_are_the_last_ones(tmp_path: Path, folder: Path) -> None:
+def test_names_that_change_after_init_are_the_last_ones(tmp_path: Path, folder: Path) -> None:
     # Bug: only the first record of the run was read.
     run = opened(tmp_path / "s", import_json(tmp_path / "s", folder))
     assert (run.name, run.notes, run.tags) == ("second", "two", ("a", "b"))

@@ -44,7 +44,7 @@ for byte in itertools.cycle(range(1, 256)):
     print(byte, flush=True)
 """
 
-# argv: the file, its writer, a seed. Tells of each attempt under the writer, of the one behind it, and of another
+# argv: the file, its writer, a seed. Tells of each attempt under the writer, of the one after it, and of another
 # artifact.
 LOGGER = f"""
 import json, subprocess, sys, tracker

@@ -93,7 +93,7 @@ def test_texts_around_64_kib_are_all_stored(run: tracker.Run) -> None:
     assert [len(row.text) for row in stored(run).texts("text")] == sizes
 
 
-# Regression: a text above 64 KiB was stored behind smaller ones that were logged later, and shown in their place.
+# Regression: a text above 64 KiB was stored after smaller ones that were logged later, and shown in their place.
 def test_texts_of_one_step_stay_in_the_order_logged_whatever_their_sizes(run: tracker.Run) -> None:
     sizes = [INLINE_TEXT_BYTES + 1, 10, INLINE_TEXT_BYTES + 1, 20, 30, 2 * INLINE_TEXT_BYTES, 40]
     for size in sizes:

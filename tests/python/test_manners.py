@@ -146,7 +146,7 @@ SHARED_BYTES = (str(0x40000002), str(0x400001FF))
 def test_reading_a_live_run_in_its_own_process_drops_none_of_its_locks(
     script: Script, store: Path, own_shm: Path
 ) -> None:
-    # It prints what /proc/locks says of it, behind the lines of the commands.
+    # It prints what /proc/locks says of it, after the lines of the commands.
     done = script(
         f"""
 {USE}

@@ -146,7 +146,7 @@ def test_after_a_burst_points_come_back_as_soon_as_the_store_has_room(store: Pat
             if run.status().points_dropped == before:
                 break
         else:
-            pytest.fail("points were dropped for sixteen seconds behind the burst")
+            pytest.fail("points were dropped for sixteen seconds after the burst")
         run.finish()
     assert most[0] <= BOUND
     stored = tracker.open_run("test/burst").history("slow").values.tolist()

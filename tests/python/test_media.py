@@ -223,7 +223,7 @@ def test_many_threads_log_media_of_their_own(run: tracker.Run) -> None:
         assert [int(entry.load()[0, 0]) for entry in stored.media(f"t{i}")] == list(range(10))
 
 
-def test_a_resume_at_a_step_shadows_media_behind_it() -> None:
+def test_a_resume_at_a_step_shadows_media_after_it() -> None:
     first = tracker.init(project="media", id="again", quiet=True)
     for step in range(4):
         first.log({"a": tracker.Text(f"first {step}")}, step=step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: secrets in media are in no file of the run and are counted, and each document can be read behind that.
+"""Goal: secrets in media are in no file of the run and are counted, and each document can be read after that.
 Method: plant them in captions, texts, cells and figures, small and large; then load all and search every byte."""
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def test_random_cells_of_the_forms_of_secrets_leave_every_table_readable(run: tr
 
 
 def test_a_page_keeps_its_scripts_and_its_tags_and_loses_its_secrets(run: tracker.Run) -> None:
-    """Bug: as prose a page of Plotly lost the ends of functions, and of a minified one all behind a cell."""
+    """Bug: as prose a page of Plotly lost the ends of functions, and of a minified one all after a cell."""
     page = (
         '<script>fetch(u,{{credentials:"same-origin"}});key="{0}"</script><style>a{{color:red}}@media print{{}}</style>'
         "<table><td>--token={1}</td><td>last</td></table>"

@@ -3,7 +3,7 @@
 that log rotation renames or cuts, its store below max_disk (F29).
 
 Method: time is compressed: 30 days, each a rotation and TRACKER_TEST_POINTS / 30 points (60,000 in all; make soak:
-10^9) with texts, config, summary, output, samples and a flush. What the process has is noted behind
+10^9) with texts, config, summary, output, samples and a flush. What the process has is noted after
 each day, by itself; the size of the store is looked at all the time by a thread.
 """
 

@@ -33,7 +33,7 @@ def term():
     os.kill(os.getpid(), signal.SIGTERM)
 """
 
-# What comes before init, what behind the points -> exit code, state, detail.
+# What comes before init, what after the points -> exit code, state, detail.
 SIGTERMS: dict[str, tuple[str, str, int, str, str]] = {
     "no handler": ("", "term(); time.sleep(30)", -signal.SIGTERM, "preempted", "SIGTERM"),
     "a handler that exits": ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", "term(); time.sleep(30)", 7,
@@ -48,7 +48,7 @@ SIGTERMS: dict[str, tuple[str, str, int, str, str]] = {
     "ignored": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "term()", 0, "preempted", "SIGTERM"),
     "none comes": ("", "pass", 0, "finished", ""),
     "another signal": ("", "os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL, "crashed", ""),
-    "behind the end": ("", "run.finish(); term(); time.sleep(30)", -signal.SIGTERM, "finished", ""),
+    "after the end": ("", "run.finish(); term(); time.sleep(30)", -signal.SIGTERM, "finished", ""),
     "a handler installed later": ("", "signal.signal(signal.SIGTERM, lambda *_: (run.mark_preempting(), sys.exit(3)))\n"
                                   "term(); time.sleep(30)", 3, "preempted", "exit code 3"),
 }  # fmt: skip
@@ -67,7 +67,7 @@ def test_sigterm_marks_the_run_and_changes_nothing_else(script: Script, how: str
 
 # Promise P9: `on_sigterm="mark"` chains to the earlier handler; without it there is no handler; a forked child marks
 # nothing.
-def test_nothing_stands_in_the_way_of_sigterm_unless_it_is_asked_for_or_behind_the_end(script: Script) -> None:
+def test_nothing_stands_in_the_way_of_sigterm_unless_it_is_asked_for_or_after_the_end(script: Script) -> None:
     done = script(
         BEGIN
         + """
@@ -239,7 +239,7 @@ def test_a_run_that_was_told_of_its_preemption_is_preempted_until_a_further_atte
     ]
 
 
-def test_marking_behind_the_end_or_where_nothing_is_recorded_does_nothing() -> None:
+def test_marking_after_the_end_or_where_nothing_is_recorded_does_nothing() -> None:
     run = tracker.init(project="test", quiet=True)
     run.finish()
     run.mark_preempting()

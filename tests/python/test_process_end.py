@@ -170,7 +170,7 @@ def test_a_hook_installed_later_that_does_not_chain_hides_nothing(script: Script
     assert "ValueError: hidden" in r.state_detail
 
 
-# Bug: the hook's exception ended every run as "failed, exit code 1", also those that began behind it.
+# Bug: the hook's exception ended every run as "failed, exit code 1", also those that began after it.
 @pytest.mark.parametrize("raised", ["ValueError('one bad sample')", "KeyboardInterrupt"])
 def test_an_exception_that_was_handled_fails_no_run_though_the_hook_has_printed_it(script: Script, raised: str) -> None:
     done = script(
@@ -306,15 +306,15 @@ import tracker
 {before_init}
 run = tracker.init(project="ends", id="ends")
 run.log({{"x": 1}}, step=0)
-{behind_init}
+{after_init}
 """
 PICTURE = "tracker.Image([[0.5] * 256] * 256)"
 
 
-@pytest.mark.parametrize("where", ["before_import", "before_init", "behind_init"])
+@pytest.mark.parametrize("where", ["before_import", "before_init", "after_init"])
 @pytest.mark.parametrize(("medium", "count"), [(PICTURE, 1), (f"[{PICTURE}, {PICTURE}]", 2), ("tracker.Html('x')", 1)])
 def test_a_picture_that_an_exit_handler_logs_is_stored(script: Script, where: str, medium: str, count: int) -> None:
-    lines = {"before_import": "", "before_init": "", "behind_init": "", where: "atexit.register(last)"}
+    lines = {"before_import": "", "before_init": "", "after_init": "", where: "atexit.register(last)"}
     done = script(EXIT_HANDLER.format(medium=medium, **lines))
     run = tracker.open_run("ends/ends")
     assert run.media_account["stored"] == run.media_account["logged"] == count, done.stderr

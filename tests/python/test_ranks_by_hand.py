@@ -168,7 +168,7 @@ def test_a_rank_that_is_killed_before_it_found_a_run_is_counted(store: Path) -> 
     assert "was killed" not in again.stderr
 
 
-def test_a_rank_that_is_killed_behind_that_is_recovered_into_the_run(store: Path) -> None:
+def test_a_rank_that_is_killed_after_that_is_recovered_into_the_run(store: Path) -> None:
     first, second = (start(rank, size=2, HOLD="1") for rank in (0, 1))
     for process in (first, second):
         assert process.stdout is not None

@@ -174,7 +174,7 @@ def test_a_run_whose_first_process_lives_and_has_stored_nothing_is_resumed_as_an
     assert attempts_of("p/r") == [1, 2]
 
 
-def test_the_step_goes_on_behind_the_one_resumed_from() -> None:
+def test_the_step_goes_on_after_the_one_resumed_from() -> None:
     with tracker.init(project="p", id="r", quiet=True) as run:
         for step in range(11):
             run.log({"x": step}, step=step)
@@ -187,7 +187,7 @@ def test_the_step_goes_on_behind_the_one_resumed_from() -> None:
     assert stored.summary["x"] == 100
 
 
-# Regression: a resumed run went on behind its rows alone, and its texts hid those of the attempt before.
+# Regression: a resumed run continued after its rows alone, and its texts hid those of the attempt before.
 @pytest.mark.parametrize("files", ["sqlite", "frames"])
 def test_steps_of_texts_and_media_count_as_those_of_numbers(files: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACKER_STORE_FILES", files)
@@ -208,7 +208,7 @@ def test_steps_of_texts_and_media_count_as_those_of_numbers(files: str, monkeypa
 
 # Regression: what the first had logged was still in its rings, and the second one began at step 0 and hid it.
 @pytest.mark.parametrize("on_exit", ["finish", "leave"])
-def test_a_second_init_of_a_run_in_one_process_goes_on_behind_the_first(on_exit: str) -> None:
+def test_a_second_init_of_a_run_in_one_process_goes_on_after_the_first(on_exit: str) -> None:
     first = tracker.init(project="p", id="a", config={"lr": 0.1}, on_exit=on_exit, quiet=True)
     for step in range(10):
         first.log({"x": float(step)}, step=step)
@@ -222,7 +222,7 @@ def test_a_second_init_of_a_run_in_one_process_goes_on_behind_the_first(on_exit:
     assert tracker.open_run("p/a").history("x").steps.tolist() == list(range(6))
 
 
-def test_texts_behind_the_step_that_is_resumed_from_do_not_count() -> None:
+def test_texts_after_the_step_that_is_resumed_from_do_not_count() -> None:
     with tracker.init(project="p", id="r", quiet=True) as run:
         run.log({"note": "late"}, step=100)
     tracker.init(project="p", resume_from="r@5", quiet=True).finish()
@@ -400,7 +400,7 @@ if sys.argv[1] == "stopped":
 
 
 # The run was "finished", and nothing said that a process of it had gone on and died.
-def test_an_attempt_that_was_stopped_and_dies_behind_the_end_of_the_next_is_told_of(
+def test_an_attempt_that_was_stopped_and_dies_after_the_end_of_the_next_is_told_of(
     script: Script, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
@@ -435,7 +435,7 @@ def test_an_attempt_that_was_stopped_and_dies_behind_the_end_of_the_next_is_told
 
 
 def test_names_and_charts_of_a_resumed_run_look_at_no_row_of_other_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them had all numbers of all metrics made, behind a resume out of all rows."""
+    """Each of them had all numbers of all metrics made, after a resume out of all rows."""
     with tracker.init(project="p", id="train", quiet=True, capture="none", system_interval=0) as run:
         for step in range(100):
             run.log({"loss": float(step), "lr": 1.0}, step=step)
@@ -456,7 +456,7 @@ def test_names_and_charts_of_a_resumed_run_look_at_no_row_of_other_metrics(monke
         read.history("lss")
 
 
-def test_an_attempt_that_logged_nothing_behind_its_cut_moves_no_step() -> None:
+def test_an_attempt_that_logged_nothing_after_its_cut_moves_no_step() -> None:
     with tracker.init(project="p", id="cut", quiet=True) as run:
         run.log({"x": 0.0}, step=0)
     tracker.init(project="p", resume_from="p/cut@600", quiet=True).finish()

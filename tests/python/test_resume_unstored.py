@@ -115,7 +115,7 @@ def test_a_run_whose_folder_was_renamed_is_not_begun_again_beside_it(own_shm: Pa
 
 
 @pytest.mark.parametrize("end", ["finish", "open"])
-def test_a_resume_in_the_same_process_goes_on_behind_what_it_has_not_stored(
+def test_a_resume_in_the_same_process_goes_on_after_what_it_has_not_stored(
     locked: Callable[[bool], None], end: str
 ) -> None:
     log("r", 1, 10)

@@ -84,7 +84,7 @@ def test_as_many_run_files_as_the_limit_are_found_and_one_more_is_an_error(
         plain_files.run_files(str(tmp_path), ".wandb")
 
 
-def test_a_text_of_mlflow_is_whole_up_to_the_limit_and_cut_behind_it(tmp_path: Path) -> None:
+def test_a_text_of_mlflow_is_whole_up_to_the_limit_and_cut_after_it(tmp_path: Path) -> None:
     path = tmp_path / "param"
     path.write_bytes(b"a" * MLFLOW_TEXT_BYTES_MAX)
     assert mlflow_store._read_text(path) == "a" * MLFLOW_TEXT_BYTES_MAX

@@ -63,7 +63,7 @@ def test_planted_secrets_are_in_no_file(script: Script, store: Path, tmp_path: P
     assert r.texts("note")[0].text == "key [redacted]"
 
 
-# Each in a shape that was kept before: in colours, in a query, in an address without a scheme, in a header, behind a
+# Each in a shape that was kept before: in colours, in a query, in an address without a scheme, in a header, after a
 # variable's or an option's name that says what it is.
 SHAPES = {
     "colour": "ghp_" + "c0L0" * 9,
@@ -149,7 +149,7 @@ def test_a_private_key_that_is_printed_line_by_line_is_in_no_file(script: Script
                 if i % 10 == 0:
                     time.sleep(0.1)
             print("-----END PRIVATE KEY-----", file=out)
-            print("behind the key", file=out)
+            print("after the key", file=out)
         assert run.status().values_redacted >= 2
         """
     )
@@ -157,7 +157,7 @@ def test_a_private_key_that_is_printed_line_by_line_is_in_no_file(script: Script
     for line in body:
         assert files_with(store, line) == []
     lines = [line.text for line in tracker.open_run("p/pem").console()]
-    assert lines.count("behind the key") == 2
+    assert lines.count("after the key") == 2
     assert lines.count("[redacted]") == 2 * (len(body) + 2)
 
 

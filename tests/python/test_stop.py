@@ -92,7 +92,7 @@ def test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk(
         "  return fstatat(AT_FDCWD, path, out, 0);\n}\n"
     )
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
-    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # after a sanitizer's, which must be first
     done = script(
         """
         import pathlib, threading, time, tracker

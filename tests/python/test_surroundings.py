@@ -342,7 +342,7 @@ def test_of_a_command_line_the_first_64_kib_are_recorded(script: Script, store: 
     done = script(code)
     last = int(done.stdout)
     found = tracker.open_run("p/long").environment["command"]["arguments"][-1]
-    cut = max(0, beyond - 1)  # the byte behind the last argument is its end
+    cut = max(0, beyond - 1)  # the byte after the last argument is its end
     assert found == "x" * (last - cut), (len(found), last)
 
 

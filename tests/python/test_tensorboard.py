@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: init(tensorboard=folder) keeps an event file beside the run that holds each row once, live, behind a kill and a
+"""Goal: init(tensorboard=folder) keeps an event file beside the run that holds each row once, live, after a kill and a
 resume, and whatever happens to the folder costs the run nothing. Method: real runs, read by our own importer."""
 
 from __future__ import annotations

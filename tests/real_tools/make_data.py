@@ -77,7 +77,7 @@ run.finish()
 """
 
 
-# Media, names that change behind init, and settings that look like W&B's own wrapper.
+# Media, names that change after init, and settings that look like W&B's own wrapper.
 WANDB_MEDIA = """
 import io, wave, numpy as np, wandb
 settings = wandb.Settings(x_disable_stats=True, x_disable_meta=True, disable_git=True, disable_code=True,

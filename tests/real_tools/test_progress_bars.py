@@ -41,7 +41,7 @@ bar = {"file": sys.stdout, "mininterval": 0, "ncols": 60}
 for _ in tqdm.std.tqdm(range(20), desc="one", colour="green", **bar): pass
 for _ in tqdm.std.tqdm(range(3), desc="outer", **bar):
     for _ in tqdm.std.tqdm(range(5), desc="a longer inner bar", position=1, leave=False, **bar): pass
-print("behind nested bars", flush=True)
+print("after nested bars", flush=True)
 with tqdm.std.tqdm(total=2, desc="left", **bar) as a:
     with tqdm.std.tqdm(total=2, desc="\u5de6 left", position=1, **bar) as b:
         for step in range(2): a.update(); b.update()
@@ -125,5 +125,5 @@ def test_what_is_recorded_of_bars_is_what_a_terminal_shows(program: Path, captur
     rows = shown(on_a_terminal([sys.executable, str(program), capture]))
     if capture == "stream":  # what Python prints itself
         rows = [row for row in rows if row != "of a child"]
-    assert "behind nested bars" in rows
+    assert "after nested bars" in rows
     assert recorded() == rows

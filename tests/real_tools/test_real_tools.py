@@ -203,7 +203,7 @@ def test_tensorboard_follows_a_live_run_and_forgets_what_a_resume_shadows(tmp_pa
     for step in range(50, 60):
         run.log({"loss": -step}, step=step)
     run.finish()
-    accumulator.Reload()  # goes on behind the marks
+    accumulator.Reload()  # continues after the marks
     assert [one.step for one in accumulator.Tensors("loss")] == list(range(60))
     fresh = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"), {event_accumulator.TENSORS: 0})
     fresh.Reload()

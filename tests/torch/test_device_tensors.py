@@ -61,7 +61,7 @@ class Driver:
         return to
 
     def arrive(self, marks: int = 1) -> None:
-        """So many values of a call, each with the mark behind it."""
+        """So many values of a call, each with the mark after it."""
         while marks > 0 and self.copies:
             to, values = self.copies.pop(0)
             to.as_subclass(torch.Tensor).view(-1)[:] = values.view(-1)
