@@ -137,7 +137,7 @@ run.finish()
 print("after", flush=True)
 """
     )
-    assert done.stdout == "parent\nchild\nbehind\n"
+    assert done.stdout == "parent\nchild\nafter\n"
     assert lines_of(store) == ["parent"]
 
 

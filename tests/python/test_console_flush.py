@@ -104,6 +104,6 @@ run.finish()
 libc.printf(b"after the run\\n")
 """
     )
-    assert done.stdout == "before the run\nof the run\nbehind the run\n", done.stderr
+    assert done.stdout == "before the run\nof the run\nafter the run\n", done.stderr
     (run,) = tracker.runs()
     assert [line.text for line in tracker.open_run(run.id).console()] == ["of the run"]
