@@ -31,10 +31,10 @@ def words(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z])(?:{pattern})(?![A-Za-z])", re.I)
 
 
-# True uses of "behind": a place, progress, and the key logged_behind of a format.
+# True uses of "behind": a place, progress (of ranks too), and the key logged_behind of a format.
 BEHIND = (
-    r"(?<!logged_)(?<!left )(?<!leave )(?<!leaves )(?<!lags )(?<!falls )"
-    r"behind(?! (?:an?|the|its) (?:reverse )?(?:proxy|firewall|lock))"
+    r"(?<!logged_)(?<!furthest_)(?<!left )(?<!leave )(?<!leaves )(?<!nothing )(?<!lags )(?<!lag )(?<!falls )(?<!fell )"
+    r"behind(?! (?:an?|the|its) (?:reverse )?(?:proxy|firewall|lock))(?! rank)(?!_text)"
 )
 HABITS: dict[str, re.Pattern[str]] = {
     "behind": words(BEHIND),  # after, later than, beyond, newer than

@@ -28,7 +28,15 @@ def test_each_use_of_a_habit_is_counted(habit: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a server behind a proxy", "the reader lags behind", "a stands for b", "# Who reads this?", "understands"]
+    "text",
+    [
+        "a server behind a proxy",
+        "the reader lags behind",
+        "100 behind rank 0",
+        "a stands for b",
+        "# Who reads this?",
+        "understands",
+    ],
 )
 def test_true_uses_are_not_counted(text: str) -> None:
     assert not any(tidy_words.counts({CODE: text}).values())

@@ -149,7 +149,7 @@ TEST_F(ArtifactWaitTest, AStoredOneWaitsSoLongForItsRunAndIsStoredAllTheSame) {
     const std::string line = " is stored, but not yet that the run made it (timeout)";
     EXPECT_EQ(said.find(line) != std::string::npos, !stores) << said;
     EXPECT_EQ(said.find(line), said.rfind(line)) << "said once: " << said;
-    // Of each before it is named and behind.
+    // Of each before it is named and after.
     EXPECT_EQ(flushes_, std::vector<milliseconds>(6, kArtifactSaidWait));
   }
 }

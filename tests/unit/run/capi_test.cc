@@ -68,7 +68,7 @@ TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
     options.project = "p";
     options.name = "named";
     options.mode = "disabled";
-    // What lies behind the end that the caller gave must not be looked at.
+    // What lies after the end that the caller gave must not be looked at.
     if (size <= offsetof(trk_init_options, on_full)) options.on_full = reinterpret_cast<const char*>(1);
     if (size <= offsetof(trk_init_options, mode))
       options.mode = reinterpret_cast<const char*>(1), ::setenv("TRACKER_MODE", "disabled", 1);
@@ -191,7 +191,7 @@ TEST_F(CApiRunTest, BadValuesAreRefusedAndCounted) {
   short_one.points_stored = 12345;
   EXPECT_EQ(trk_get_status(run, &short_one), TRK_OK);
   EXPECT_EQ(short_one.points_logged, 2u);
-  EXPECT_EQ(short_one.points_stored, 12345u) << "not written behind its end";
+  EXPECT_EQ(short_one.points_stored, 12345u) << "not written after its end";
   EXPECT_EQ(status_of(run).values_rejected, 2u) << "b and the empty key of the summary";
 }
 

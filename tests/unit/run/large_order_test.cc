@@ -64,7 +64,7 @@ class LargeOrderTest : public ::testing::Test {
   std::shared_ptr<tracker::internal::Run> run_;  // ::testing::Test has a Run too
 };
 
-// Regression: those above 64 KiB were stored behind all that the same drain had found in the rings, so that an older
+// Regression: those above 64 KiB were stored after all that the same drain had found in the rings, so that an older
 // one was shown in the place of the newest.
 // Promise P1: Larger texts are stored in the order logged; of config and summary the last value counts.
 TEST_F(LargeOrderTest, TextsOfThreadsThatOneDrainFindsInManyFramesAreInOneOrder) {

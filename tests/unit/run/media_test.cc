@@ -202,7 +202,7 @@ TEST_F(MediaFolderTest, AFileThatHasChangedOrChangesMeanwhileIsNotStored) {
   const std::string path = dir_ + "/given";
   std::ofstream(path) << "bytes";
   ListedFile expected = *look_at_file(path);
-  bool writes = false;  // while the room is asked for, behind the first look
+  bool writes = false;  // while the room is asked for, after the first look
   const MediaFolder folder(dir_, 1, [&](uint64_t) {
     if (writes) std::ofstream(path) << "other";
     return true;

@@ -52,11 +52,11 @@ TEST(RankOrderTest, EachSourceBeatsAllThatStandBehindIt) {
   environment.erase("TRACKER_RANK");
   EXPECT_EQ(decided(), (std::pair<std::string, int>("torch.distributed", 4)));
   request.torch_rank = -1;
-  const std::pair<const char*, int> behind[] = {
+  const std::pair<const char*, int> after[] = {
       {"RANK", 5},        {"OMPI_COMM_WORLD_RANK", 6}, {"PMI_RANK", 7},
       {"PMIX_RANK", 8},   {"SLURM_PROCID", 9},         {"JSM_NAMESPACE_RANK", 10},
       {"LOCAL_RANK", -1}, {"NODE_RANK", -1},           {"GROUP_RANK", -1}};
-  for (const auto& [source, rank] : behind) {
+  for (const auto& [source, rank] : after) {
     EXPECT_EQ(decided(), (std::pair<std::string, int>(source, rank)));
     environment.erase(source);
   }

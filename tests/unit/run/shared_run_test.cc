@@ -164,7 +164,7 @@ TEST(SharedRunTest, AResumeIsOneAttemptOfAllRanksFromOneStep) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(3, 4));
   const auto steps = runs[0]->history("loss")->steps;
-  EXPECT_EQ(steps.size(), 4u + 13) << "0 to 3, and what the longest rank logged behind it";
+  EXPECT_EQ(steps.size(), 4u + 13) << "0 to 3, and what the longest rank logged after it";
   EXPECT_EQ(steps.back(), 16);
 }
 
@@ -219,7 +219,7 @@ TEST(SharedRunTest, AnAttemptThatIsOnlyClaimedIsJoinedByItsOwnLaunch) {
   EXPECT_EQ(attempt_to_join(taken(1, "", 0), b), 2) << "made by a process of no launch";
 }
 
-// Bug: a rank that took back what is behind a step joined the attempt before it, and its own rows were taken back by
+// Bug: a rank that took back what is after a step joined the attempt before it, and its own rows were taken back by
 // the next rank that did the same.
 TEST(SharedRunTest, WhoResumesAtAStepJoinsOnlyAnAttemptThatResumesThere) {
   const auto claimed = [](std::optional<int64_t> step) {
@@ -250,7 +250,7 @@ TEST(SharedRunTest, RanksTakeOneNumberAndProcessesAloneOneEach) {
   EXPECT_EQ(take_attempt(folder.path(), {}, ranks, true, 0), 4);
   EXPECT_EQ(take_attempt(folder.path(), {}, {.rank = 2, .world_size = 4, .launch = "b"}, true, 0), 4);
   EXPECT_EQ(take_attempt(folder.path(), {}, ranks, false, 0), 5);
-  EXPECT_EQ(take_attempt(folder.path(), {}, ranks, false, 7), 8) << "behind what cannot be read";
+  EXPECT_EQ(take_attempt(folder.path(), {}, ranks, false, 7), 8) << "after what cannot be read";
   EXPECT_EQ(claim_attempt(folder.path(), {8, "a", 1}).code(), Code::kExists);
 }
 

@@ -73,7 +73,7 @@ TEST_F(ExportCommandTest, ALinkStaysAndTheFileBehindItIsReplaced) {
   EXPECT_EQ(list_dir(folder_.path())->size(), 6u) << "a part is left";
 }
 
-// Into `>> file` the rows go behind what is there, and nobody's /dev/stdout is replaced by a file.
+// Into `>> file` the rows go after what is there, and nobody's /dev/stdout is replaced by a file.
 TEST_F(ExportCommandTest, ANameOfADescriptorMeansTheDescriptor) {
   write_run();
   ASSERT_TRUE(write_file_atomic(file("log"), "before\n").ok());

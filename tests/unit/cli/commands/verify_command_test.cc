@@ -136,7 +136,7 @@ class VerifySegmentsTest : public VerifyTest {
     sqlite3_close(db);
     return out;
   }
-  // What a statement breaks; the store is sound again behind it.
+  // What a statement breaks; the store is sound again after it.
   Kinds broken_by(const std::string& statement) {
     const std::string sound = *read_file(db_, 10 << 20);
     sql(statement);
@@ -159,7 +159,7 @@ TEST_F(VerifySegmentsTest, ASoundStoreOfSegmentsIsIntact) {
 
 TEST_F(VerifySegmentsTest, AnyByteOfASegmentThatIsChangedIsFound) {
   const int bytes = std::stoi(number("SELECT length(data) FROM segments WHERE first_seq=3"));
-  for (int at = 9; at <= bytes; at += 5 * kSlowDown) {  // behind version and flags, which may be newer
+  for (int at = 9; at <= bytes; at += 5 * kSlowDown) {  // after version and flags, which may be newer
     const std::string text = std::to_string(at);
     EXPECT_EQ(
         broken_by("UPDATE segments SET data = CAST(substr(data,1," + text + "-1) || CASE substr(data," + text +
@@ -212,7 +212,7 @@ TEST_F(VerifySegmentsTest, TablesThatDisagreeWithSegmentsAreNamed) {
   EXPECT_EQ(broken_by("UPDATE meta SET value = 4 WHERE key = 'stats_seq'"), (Kinds{{"series", 1}})) << out_;
 }
 
-// The bug: behind a small table that is damaged no frame was looked at, and all of them were called intact.
+// The bug: after a small table that is damaged no frame was looked at, and all of them were called intact.
 TEST_F(VerifySegmentsTest, FramesAreLookedAtBehindSmallTablesThatAreDamaged) {
   const std::string damage = "; UPDATE segments SET data = CAST(replace(data, substr(data, 60, 1), x'') AS BLOB)";
   for (const char* table : {
@@ -402,7 +402,7 @@ TEST_F(VerifyTest, LeftoversAndStrangersAreNotes) {
   EXPECT_EQ(code_, kExitOk);
 }
 
-// 10,000 files of somebody else were all of the list, and a damaged run behind them was "Everything is intact".
+// 10,000 files of somebody else were all of the list, and a damaged run after them was "Everything is intact".
 TEST_F(VerifyTest, NotesBeyondTheLimitHideNoDamage) {
   for (size_t i = 0; i <= kFindingsMax; ++i) std::ofstream(fmt::format("{}/{:05}", builder_.path(), i));
   const std::string media = run_.path + "/media/ab", name = std::string(64, 'a') + ".txt";

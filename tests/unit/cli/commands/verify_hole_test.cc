@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: behind a damaged page verify finds the next frame up to a bound, and says that it stopped. Method: frames of a
-// page each, one page damaged, and behind it sequence numbers that nobody used.
+// Goal: after a damaged page verify finds the next frame up to a bound, and says that it stopped. Method: frames of a
+// page each, one page damaged, and after it sequence numbers that nobody used.
 #include <algorithm>
 #include <functional>
 #include <memory>

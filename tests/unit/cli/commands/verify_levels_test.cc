@@ -25,7 +25,7 @@ class VerifyLevelsTest : public CliTest {
     auto db = Sqlite::open(path_, SqliteOpen::kWrite, 1000);
     ASSERT_TRUE(db.ok() && db->exec(statement.c_str()).ok()) << statement;
   }
-  // What verify says of the database behind a statement.
+  // What verify says of the database after a statement.
   std::string said_after(const std::string& statement) {
     sql(statement);
     code_ = run({"verify"});

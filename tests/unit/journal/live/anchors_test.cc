@@ -47,7 +47,7 @@ TEST(AnchorsTest, EachDrainLeavesOneInEveryRing) {
   other.join();
 }
 
-// A ring that is dead between two drains has an anchor before its records and none behind: the rate in its header
+// A ring that is dead between two drains has an anchor before its records and none after: the rate in its header
 // gives the rest.
 TEST(AnchorsTest, ARingThatWasNeverDrainedHasTheAnchorOfItsCreationAndARate) {
   Sandbox sandbox;

@@ -214,7 +214,7 @@ TEST(EventRoomTest, BlockLosesNoNumberAndNoEventOfManyThreads) {
   EXPECT_EQ(journal->counts().dropped, 0u);
 }
 
-// Where the lap ends behind the room for numbers they have less than half of the ring: it grows all the same.
+// Where the lap ends after the room for numbers they have less than half of the ring: it grows all the same.
 TEST(EventRoomTest, ARingThatIsFullForNumbersGrowsWhereverTheLapEnds) {
   for (uint64_t offset = 0; offset < kFirstRingBytes; offset += 16 << 10) {
     Sandbox sandbox;

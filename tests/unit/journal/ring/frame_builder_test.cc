@@ -141,7 +141,7 @@ TEST(TimeLineTest, AfterAStepOfTheClockRowsBeforeItKeepTheOldTime) {
   EXPECT_LT(times.wall_us(2'000'999), 1'002'001);
 }
 
-// Bug: behind a clock that is slewed the last rows of a drain were later than the first of the next.
+// Bug: after a clock that is slewed the last rows of a drain were later than the first of the next.
 TEST(TimeLineTest, NoRowIsLaterThanTheAnchorBehindIt) {
   const TimeLine times({{1000, 0, 1'000'000'000}, {2'001'000, 2'000'000, 1'001'990'000}}, 1.0);
   EXPECT_EQ(times.wall_us(2'000'999), 1'001'990);

@@ -209,7 +209,7 @@ TEST(PoolTest, ACallThatLoggedNothingGivesItsStepBack) {
   EXPECT_EQ(again.step, 0);
   const ClaimedStep second = claim_step(hot);
   EXPECT_EQ(second.step, 1);
-  return_unused_step(hot, again);  // somebody has claimed behind it: its step stays a gap
+  return_unused_step(hot, again);  // somebody has claimed after it: its step stays a gap
   EXPECT_EQ(claim_step(hot).step, 2);
   ASSERT_EQ(journal.log(id, 0, INT64_MAX), Code::kOk);
   EXPECT_EQ(claim_step(hot).step, INT64_MAX);

@@ -59,7 +59,7 @@ TEST(RedactMarkupTest, WhatHoldsNoneAndWhatIsNoMarkupStaysByteForByte) {
     EXPECT_EQ(clean_markup(text), text);
 }
 
-// All that is no text and no value, one piece behind the other.
+// All that is no text and no value, one piece after the other.
 std::string skeleton(const std::string& text) {
   std::string out;
   bool in_tag = false;

@@ -82,7 +82,7 @@ TEST(RedactShapesTest, WhatStandsBehindTheNameOfACredentialGoes) {
     EXPECT_EQ(masked(text), text);
 }
 
-// What followed a comma stayed, and so did a value behind the type of a field or in three quotes.
+// What followed a comma stayed, and so did a value after the type of a field or in three quotes.
 TEST(RedactShapesTest, AValueGoesWhole) {
   EXPECT_EQ(masked("run --password=ab,REST --lr 1"), "run --password=[redacted] --lr 1");
   EXPECT_EQ(masked("password=ab;REST,more, then"), "password=[redacted], then");

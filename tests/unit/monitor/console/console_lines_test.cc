@@ -82,8 +82,8 @@ TEST(ConsoleLinesTest, NestedBarsAreOneLineEach) {
   EXPECT_THAT(shown.texts(), ElementsAre("epoch 2", "step 3"));
 }
 
-// Bug: what came behind a newline, or a move, onto a line with text was put behind that text. The bytes are tqdm's:
-// an outer bar, an inner one with leave=False, and a line of the program behind them.
+// Bug: what came after a newline, or a move, onto a line with text was put after that text. The bytes are tqdm's:
+// an outer bar, an inner one with leave=False, and a line of the program after them.
 TEST(ConsoleLinesTest, WhatComesByANewlineOntoALineIsWrittenOverIt) {
   Shown shown;
   ConsoleLines lines(shown.take());
@@ -265,7 +265,7 @@ TEST(ConsoleLinesTest, WhatFindsNoRoomIsToldInItsPlaceAndForItsReason) {
   const ConsolePiece& mark = shown.lines[1];
   EXPECT_EQ(mark.cut_bytes, 16u);
   EXPECT_TRUE(mark.no_room);
-  EXPECT_EQ(shown.lines.rbegin()->first, 4u) << "the lines behind keep their numbers";
+  EXPECT_EQ(shown.lines.rbegin()->first, 4u) << "the lines after keep their numbers";
   EXPECT_EQ(lines.cut_bytes(), 16u);
 }
 

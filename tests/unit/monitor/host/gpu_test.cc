@@ -118,7 +118,7 @@ TEST(GpuTest, VisibleDevicesAreReadAsCudaReadsThem) {
   EXPECT_EQ(of("2,0"), (Places{2, 0}));
   EXPECT_EQ(of("GPU-b, GPU-aa1"), (Places{2, 0}));
   EXPECT_EQ(of("GPU-aa"), Places{}) << "two begin so";
-  EXPECT_EQ(of("1,7,0"), (Places{1})) << "what stands behind one that is none is hidden";
+  EXPECT_EQ(of("1,7,0"), (Places{1})) << "what follows one that is none is hidden";
   EXPECT_EQ(of("-1"), Places{});
   EXPECT_EQ(of("MIG-GPU-b/1/0"), Places{});
   EXPECT_EQ(of("0,0"), (Places{0}));

@@ -16,7 +16,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint64_t kLater = 1'000'000'000'000'000;  // ticks since boot: born behind every look of these tests
+constexpr uint64_t kLater = 1'000'000'000'000'000;  // ticks since boot: born after every look of these tests
 
 class ProcessTreeTest : public ::testing::Test {
  protected:

@@ -74,9 +74,9 @@ TEST(IgnoreRulesTest, RulesBeyondTheBoundAreNotRead) {
   IgnoreRules rules;
   std::string some;
   for (size_t i = 0; i < kIgnoreFileBytesMax / 8; ++i) some += "nothing\n";
-  some += "behind\n";
+  some += "after\n";
   rules.add(some, "");
-  EXPECT_FALSE(rules.ignores("behind", false));  // of the file only kIgnoreFileBytesMax are looked at
+  EXPECT_FALSE(rules.ignores("after", false));  // of the file only kIgnoreFileBytesMax are looked at
   rules.add("nothing", "");
   for (size_t i = 0; i < 2; ++i) rules.add(some, "");
   rules.add("late", "");

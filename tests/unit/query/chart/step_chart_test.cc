@@ -96,7 +96,7 @@ class RandomWriter {
   bool regular_, falls_, odd_values_, two_shapes_;
 };
 
-// Bug: rows that had to be decoded were put behind those of the segment that follows them, and of one step the older
+// Bug: rows that had to be decoded were put after those of the segment that follows them, and of one step the older
 // value was drawn.
 TEST_F(StepChartTest, OfALoopThatIsRunAgainInOneAttemptTheLastRowOfAStepIsDrawn) {
   std::mt19937_64 random = seeded_random();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: a refresh of the catalog never holds it for long, so that another listing waits a moment only. Method: what it
-// says of its progress behind each transaction, and what a second connection sees then: of very many folders, and of
+// says of its progress after each transaction, and what a second connection sees then: of very many folders, and of
 // runs that take long to read.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -74,7 +74,7 @@ TEST_F(CatalogBatchTest, ATransactionEndsBehindTheRunDuringWhichItsTimeIsOver) {
   size_t first = 0;
   for (const Batch& batch : batches) {
     const bool is_last = &batch == &batches.back();
-    EXPECT_TRUE(is_last || batch.ns >= kCatalogBatchNs) << "it ended early, behind " << batch.ns << " ns";
+    EXPECT_TRUE(is_last || batch.ns >= kCatalogBatchNs) << "it ended early, after " << batch.ns << " ns";
     for (size_t i = first; i + 1 < first + batch.runs; ++i)
       EXPECT_LT(reads[i].second - reads[first].first, kCatalogBatchNs) << "and a further run was begun";
     first += batch.runs;

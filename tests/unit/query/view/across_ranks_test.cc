@@ -84,7 +84,7 @@ TEST_F(AcrossRanksTest, EveryRankCountsWithItsResolvedRow) {
   EXPECT_EQ(number(a, a.max_bits[0]), 10);
 }
 
-// Bug: the mean of two ranks behind an elastic restart was that of them and of two that were no longer there.
+// Bug: the mean of two ranks after an elastic restart was that of them and of two that were no longer there.
 TEST_F(AcrossRanksTest, ARestartInASmallerWorldIsNotMixedWithTheRanksBefore) {
   for (const int64_t number : {0, 1, 2, 3})
     rank(number).log("loss", 0, static_cast<double>(number)).log("loss", 9, static_cast<double>(number)).finish();

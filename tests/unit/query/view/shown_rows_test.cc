@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: behind a resume the numbers of a metric are those of all rows that are shown, and few rows are decoded for
+// Goal: after a resume the numbers of a metric are those of all rows that are shown, and few rows are decoded for
 // them, fewer still the next time. Method: random runs (attempts that overlap, ranks, shapes, rows without a step,
 // steps and clocks that go back, two types of one name, NaN, equal times, compaction at random moments, one reader that
 // stays and one that comes anew) whose numbers are held against those of the decoded rows. The seed is printed:
@@ -334,7 +334,7 @@ TEST_F(ShownRowsTest, ALaterResumeInFrontOfTheFirstCutsAnew) {
   ASSERT_TRUE(view->refresh().ok());
   EXPECT_EQ(view->metrics()[1].shown.points, 1'501u);
   EXPECT_EQ(view->metrics()[1].shown.min, -3.0);
-  EXPECT_EQ(expect_as_all_rows(view.get(), "behind the second resume"), 2);
+  EXPECT_EQ(expect_as_all_rows(view.get(), "after the second resume"), 2);
 }
 
 // The last row that is shown stands in a segment whose columns are gone: those before tell, and it is said each time.
