@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import tidy_cpp
 import tidy_docs
+import tidy_python
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LENGTH_MAX = 120
@@ -311,6 +312,10 @@ def documented_values(repo: Repository) -> Iterator[str]:
     yield from tidy_docs.documented_values(repo.files)
 
 
+def python_imports(repo: Repository) -> Iterator[str]:
+    yield from tidy_python.python_imports(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -331,6 +336,7 @@ CHECKS: tuple[Check, ...] = (
     markdown_paths,
     markdown_samples,
     documented_values,
+    python_imports,
     large_files,
 )
 

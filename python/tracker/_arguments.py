@@ -137,6 +137,15 @@ def number(name: str, value: object) -> int | None:
     return int(value)
 
 
+def seconds(name: str, value: float) -> float:
+    """A timeout argument. TypeError or ValueError says what was expected."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, got {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} must be 0 or more seconds, got {value}")
+    return float(value)
+
+
 def byte_size(name: str, value: object) -> str | None:
     """A number of bytes or a text such as "10GB", which the core reads."""
     if value is None or isinstance(value, str):

@@ -123,7 +123,7 @@ def test_an_order_may_have_8_fields_and_a_list_100_columns(script: Script) -> No
     with pytest.raises(tracker.LimitError, match="more than 8 fields"):
         list(tracker.runs(project="test", sort=fields(K_SORT_FIELDS_MAX + 1)))
     for count in (K_COLUMN_FIELDS_MAX, K_COLUMN_FIELDS_MAX + 1):
-        command = "import sys, tracker._cli; tracker._cli.main()"
+        command = "import sys, tracker.__main__; tracker.__main__.main()"
         done = script(command, "ls", "--columns", fields(count))
         assert (done.returncode == 0) == (count == K_COLUMN_FIELDS_MAX), done.stderr
         assert ("more than 100 fields" in done.stderr) == (count > K_COLUMN_FIELDS_MAX)
@@ -150,7 +150,7 @@ def test_folders_of_a_run_are_removed_64_deep(script: Script) -> None:
         run = tracker.init(project="test", id=name, quiet=True)
         run.finish()
         Path(run.dir, *["d"] * depth).mkdir(parents=True)
-        done = script("import sys, tracker._cli; tracker._cli.main()", "rm", f"test/{name}", "--yes")
+        done = script("import sys, tracker.__main__; tracker.__main__.main()", "rm", f"test/{name}", "--yes")
         assert (done.returncode == 0) == (name == "edge"), done.stderr
         assert ("too many folders in each other" in done.stderr) == (name == "deeper")
 

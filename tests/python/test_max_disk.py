@@ -325,7 +325,7 @@ def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def gc(script: Script, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return script("import sys, tracker._cli; sys.exit(tracker._cli.main())", "gc", *arguments)
+    return script("import sys, tracker.__main__; sys.exit(tracker.__main__.main())", "gc", *arguments)
 
 
 def make_runs(count: int) -> None:

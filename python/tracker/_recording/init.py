@@ -9,8 +9,11 @@ import sys
 from tracker import _arguments, _core, _multiprocessing_parent, _open_runs
 from tracker._console import stream_wrappers
 from tracker._plain_values import plain_config, refuse
+from tracker._reading.open_store import store_before_hydra
 from tracker._recording import torch_process_group
 from tracker._recording.run import Run
+
+CELL_REASON = "another cell called init()"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,23 +95,30 @@ def _source_folder() -> str | None:
         return None
 
 
-def _store_before_hydra() -> str | None:
-    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
-    hydra: Any = sys.modules.get("hydra.core.hydra_config")
-    if hydra is None or os.environ.get("TRACKER_DIR"):
-        return None
+def _cell_number() -> int | None:
+    """The number of the execution of the cell that runs now, In[7]; None outside of a kernel of a notebook."""
+    ipython: Any = sys.modules.get("IPython")
     try:
-        if not hydra.HydraConfig.initialized():
+        shell = ipython.get_ipython()
+        if shell is None or not hasattr(shell, "kernel"):
             return None
-        from pathlib import Path
-
-        start = Path(hydra.HydraConfig.get().runtime.cwd)
-    except Exception:
+        return int(shell.execution_count)
+    except Exception:  # a half-imported or replaced module decides nothing
         return None
-    for folder in (start, *start.parents):
-        if (folder / ".tracker").is_dir():
-            return str(folder / ".tracker")
-    return str(start / ".tracker")
+
+
+def _begin_cell() -> int | None:
+    """_cell_number(). It finishes the live runs that other cells have opened, and prints one line: else each time that
+    a cell runs again one more run would last until the end of the kernel (docs/notebooks.md)."""
+    now = _cell_number()
+    if now is None:
+        return None
+    for run in _open_runs.live_runs():
+        if run._pid != os.getpid() or run._cell is None or run._cell == now:
+            continue
+        run._finish("finished", 0, CELL_REASON)
+        print(f"tracker: {run.project}/{run.id} finished: {CELL_REASON} (docs/notebooks.md)", file=sys.stderr)
+    return now
 
 
 def init(
@@ -190,7 +200,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         "max_disk": _arguments.byte_size("max_disk", given["max_disk"]),
         "config": plain_config(given["config"], refused),
         "tags": _arguments.tag_list(given["tags"]),
-        "dir": _arguments.folder("dir", given["dir"]) or _store_before_hydra(),
+        "dir": _arguments.folder("dir", given["dir"]) or store_before_hydra(),
         "child_of_run": _child_of_run(),
         **_torch_rank(),
     }
@@ -225,9 +235,7 @@ def _open(options: dict[str, Any]) -> Run:
     console = options.pop("console", "off")
     cell = None
     if "ipykernel" in sys.modules:
-        from tracker._recording import notebook_cells
-
-        cell = notebook_cells.begin_cell()
+        cell = _begin_cell()
     refused = options.pop("refused")
     run = Run(_core.init_run(options))
     run._cell = cell

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tracker import _core
 from tracker._numpy import numpy
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.stored_objects import StoredRun
 
 if TYPE_CHECKING:
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 PARQUET_ROWS = 1024 * 1024
 

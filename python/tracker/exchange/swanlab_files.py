@@ -19,7 +19,7 @@ from tracker.exchange.swanlab_media import TEXT, media_of, text_of
 
 if TYPE_CHECKING:
     from tracker import _core
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 SWANLAB_COLUMNS_MAX = 262_144
 SWANLAB_CONFIG_BYTES_MAX = 1024 * 1024
