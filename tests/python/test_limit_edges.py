@@ -46,7 +46,7 @@ def test_a_process_may_have_262144_metrics(patient_run: tracker.Run, capfd: pyte
     assert capfd.readouterr().err.count("no more metrics can be defined") == 1
     read = stored(run)
     assert read.points == K_SERIES_MAX + 1
-    assert read.losses["by_reason"] == {"too many metrics": 3}
+    assert read.losses.by_reason == {"too many metrics": 3}
 
 
 def test_16_mib_of_large_texts_may_wait_for_the_disk(store: Path) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         @property
         def config(self) -> dict[str, Any]: ...
         @property
+        def summary(self) -> dict[str, Any]: ...
+        @property
         def alerts(self) -> list[Any]: ...
         def metrics(self) -> list[Any]: ...
         def chart(self, name: str, *, pixels: int) -> Any: ...
@@ -115,9 +117,9 @@ def _part(value: float, low: float, high: float) -> float:
 
 
 def _metrics(run: PageRun) -> str:
-    metrics = run.metrics()
+    metrics, summary = run.metrics(), run.summary
     rows = [
-        _row([_text(m["name"]), f"{m['points']:,}", _number(m.get("last", "")), _spark(run, m["name"])])
+        _row([_text(m.name), f"{m.points:,}", _number(summary.get(m.name, "")), _spark(run, m.name)])
         for m in metrics[:METRICS_MAX]
     ]
     if len(metrics) > METRICS_MAX:

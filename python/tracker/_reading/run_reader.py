@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tracker import _arguments, _core, _open_runs
 from tracker._reading import chart, row_selection
+from tracker._reading.accounts import Losses, MetricFacts, Writer
 from tracker._reading.alerts import AlertsOfRun
 from tracker._reading.chart import SYSTEM_PREFIX, Chart
 from tracker._reading.console_lines import LINES_MAX, ConsoleOutput, read_console
@@ -238,24 +239,14 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         return (*view.problems(), *unread)
 
     @property
-    def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped + pending, rejected_values, recovered, unread_rings,
-        missing_journals, by_reason, by_metric, texts, entries.
-
-        Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
-        databases do not; what their processes have counted as lost is among "dropped" before the databases have that
-        count. Of "unread_rings", left by a process that died, nobody can say what
-        they held: where that is not 0 more may be lost than is counted. So where "missing_journals" is not: processes
-        that neither ended nor were recovered, whose journal is not here. "texts" is the account of texts, "entries" is
-        what was dropped of config, summary and the like: both are no points. In the process that records the run
-        what was logged before is stored first, so nothing is pending while the disk takes it.
-        """
-        return self._view().losses()
+    def losses(self) -> Losses:
+        """The account: where the points of the run are, and how many were lost for which reason."""
+        return Losses.of(self._view().losses())
 
     @property
-    def writers(self) -> list[dict[str, Any]]:
+    def writers(self) -> list[Writer]:
         """The processes that recorded the run, by attempt."""
-        return self._view().writers()
+        return [Writer(**writer) for writer in self._view().writers()]
 
     def attempts(self) -> list[Attempt]:
         """The attempts by number: which continues which, from which step, and up to where each is shown."""
@@ -288,10 +279,11 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
             name for name in names if name.startswith(SYSTEM_PREFIX) == system and fnmatch.fnmatchcase(name, pattern)
         ]
 
-    def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
+    def metrics(self, *, system: bool = False) -> list[MetricFacts]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs.
         system: of the system's series instead."""
-        return [metric for metric in self._rows().metrics() if metric["name"].startswith(SYSTEM_PREFIX) == system]
+        metrics = [MetricFacts(**metric) for metric in self._rows().metrics()]
+        return [metric for metric in metrics if metric.name.startswith(SYSTEM_PREFIX) == system]
 
     @overload
     def history(

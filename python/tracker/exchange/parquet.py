@@ -28,7 +28,7 @@ def write_parquet(
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Parquet needs pyarrow: pip install pyarrow (CSV needs nothing)") from None
     run = StoredRun(_core.RunFolder.of(folder), in_store=False)
-    stored = {metric["name"]: metric["points"] for metric in [*run.metrics(), *run.metrics(system=True)]}
+    stored = {metric.name: metric.points for metric in [*run.metrics(), *run.metrics(system=True)]}
     numbers = run.series() + run.series(system=True)
     texts = run.text_names()
     for name in metrics:
