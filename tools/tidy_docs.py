@@ -106,7 +106,7 @@ def limits(files: Files) -> Iterator[str]:
 
 def init_defaults(files: Files) -> dict[str, tuple[str, str]]:
     """Option to (variable or "", default), from the one place in the code."""
-    fills = re.findall(r'fill\(&o->(\w+), (?:"(\w+)"|nullptr), "([^"]*)"\)', files.get(LAUNCH, ""))
+    fills = re.findall(r'fill\(&o->(\w+), "\w+", (?:"(\w+)"|nullptr), "([^"]+)"\)', files.get(LAUNCH, ""))
     return {option: (variable, default) for option, variable, default in fills}
 
 
@@ -119,9 +119,8 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
             if field and value:
                 yield number, field[1], value[1] or value[2]
         elif path == "python/tracker/_recording/init.py":
-            told = re.match(r"\s*default: (.*)", line)
-            for option, default in re.findall(r'(\w+) "(\w+)"', told[1]) if told else ():
-                yield number, option, default
+            if told := re.match(r'    (\w+): .*[Dd]efault "(\w+)"', line):
+                yield number, told[1], told[2]
         elif path == LIMITS:
             for option, default in re.findall(r'`(\w+)="(\w+)"`\), then', line):
                 yield number, option, default

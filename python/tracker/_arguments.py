@@ -10,20 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-NAMES = (
-    *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
-    *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
-    *("max_disk", "console", "capture", "system_interval", "tensorboard", "on_sigterm", "on_exit", "host", "token"),
-)
-
-
-def refuse_unknown(names: Iterable[str]) -> NoReturn:
+def refuse_unknown(names: Iterable[str], known: list[str]) -> NoReturn:
     """TypeError that names the nearest option."""
     import difflib
 
     name = next(iter(names))
-    close = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(NAMES)}"
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(known)}"
     raise TypeError(f"init() got an unexpected keyword argument {name!r}{hint}")
 
 

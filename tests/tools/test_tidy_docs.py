@@ -56,7 +56,7 @@ def test_a_limit_needs_a_name_that_the_code_has() -> None:
     assert limit("32", "DEPTH_MAX", "DEPTH_MAX = 32\n", path="python/tracker/_a.py") == []
 
 
-LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "wait");\n'
+LAUNCH = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "on_full", nullptr, "wait");\n'
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "
         ("docs/environment.md", "| Variable | Default |\n|---|---|\n| `TRACKER_MODE` | `%s` |\n"),
         ("include/tracker/tracker.h", '  const char* mode; /* "%s" (default) | "disabled" */\n'),
         ("include/tracker/tracker.hpp", '  std::string mode = {};  ///< TRACKER_MODE, else "%s"\n'),
-        ("python/tracker/_recording/init.py", '"""Opens.\n    default: mode "%s", the nearest folder.\n"""\n'),
+        ("python/tracker/_recording/init.py", '"""Opens.\n\n    mode: where to; default "%s".\n"""\n'),
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
