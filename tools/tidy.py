@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import tidy_cpp
 import tidy_docs
+import tidy_python
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LENGTH_MAX = 120
@@ -329,6 +330,10 @@ def document_words(repo: Repository) -> Iterator[str]:
         yield f"{longest}:1: {sum(words.values()):,} words in all documents; at most {DOCUMENT_WORDS_MAX:,}"
 
 
+def python_imports(repo: Repository) -> Iterator[str]:
+    yield from tidy_python.python_imports(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -350,6 +355,7 @@ CHECKS: tuple[Check, ...] = (
     markdown_samples,
     documented_values,
     document_words,
+    python_imports,
     large_files,
 )
 
