@@ -55,15 +55,15 @@ Ref media_from(PyObject* value) {
       is_list ? PySequence_Fast_GET_SIZE(value) > 0 && is_of_known_library(PySequence_Fast_GET_ITEM(value, 0))
               : is_of_known_library(value);
   if (!is_known) return {};
-  if (g_coerce == nullptr && !Ref(PyImport_ImportModule("tracker._media.medium"))) return {};
+  if (g_coerce == nullptr && !Ref(PyImport_ImportModule("tracker._media"))) return {};
   if (g_coerce == nullptr) return {};
-  if (is_list) return Ref::borrow(value);  // tracker/_media/medium.py takes them one by one
+  if (is_list) return Ref::borrow(value);  // tracker/_media/log_media.py takes them one by one
   Ref found(PyObject_CallOneArg(g_coerce, value));
   return found.get() == Py_None ? Ref() : std::move(found);
 }
 
 std::string hint_for(PyObject* value) {
-  const Ref module(PyImport_ImportModule("tracker._media.refused_value_hint"));
+  const Ref module(PyImport_ImportModule("tracker._refused_value_hint"));
   const Ref function(module ? PyObject_GetAttrString(module.get(), "hint") : nullptr);
   const Ref text(function ? PyObject_CallOneArg(function.get(), value) : nullptr);
   std::string_view view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracker/_media/medium.py is written on: the account, files and events of media, and how they are read back.
+// What tracker/_media/log_media.py is written on: the account, files and events of media, and how they are read back.
 #include <pybind11/stl.h>
 
 #include <chrono>

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 
 import tidy_cpp
 import tidy_docs
+import tidy_python
 import tidy_words
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -334,6 +335,10 @@ def words_only_fall(repo: Repository) -> Iterator[str]:
     yield from tidy_words.words_only_fall(repo.files)
 
 
+def python_imports(repo: Repository) -> Iterator[str]:
+    yield from tidy_python.python_imports(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -356,6 +361,7 @@ CHECKS: tuple[Check, ...] = (
     documented_values,
     document_words,
     words_only_fall,
+    python_imports,
     large_files,
 )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the documents say of defaults, against the code: part of tools/tidy.py.
 
-Defaults: init's are written once in the code (`fill` in src/run/init_plan.cc) and repeated in docs/environment.md, the
+Defaults: init's are written once in the code (`fill` in src/run/init_options.cc) and repeated in docs/environment.md, the
 public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
-LAUNCH = "src/run/init_plan.cc"
+LAUNCH = "src/run/init_options.cc"
 EXIT_CODES = "src/cli/commands/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"
@@ -43,7 +43,7 @@ def literal(cell: str) -> str | None:
 
 def init_defaults(files: Files) -> dict[str, tuple[str, str]]:
     """Option to (variable or "", default), from the one place in the code."""
-    fills = re.findall(r'fill\(&o->(\w+), (?:"(\w+)"|nullptr), "([^"]*)"\)', files.get(LAUNCH, ""))
+    fills = re.findall(r'fill\(&o->(\w+), "\w+", (?:"(\w+)"|nullptr), "([^"]+)"\)', files.get(LAUNCH, ""))
     return {option: (variable, default) for option, variable, default in fills}
 
 
@@ -56,8 +56,8 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
             if field and value:
                 yield number, field[1], value[1] or value[2]
         elif path == "python/tracker/_recording/init.py":
-            told = re.match(r"\s*default: (.*)", line)
-            for option, default in re.findall(r'(\w+) "(\w+)"', told[1]) if told else ():
+            if told := re.match(r'    (\w+): .*[Dd]efault "(\w+)"', line):
+                yield number, told[1], told[2]
                 yield number, option, default
 
 

@@ -44,4 +44,4 @@ def read(folder: str, key: str) -> Series:
 def dropped(folder: str) -> int:
     import tracker
 
-    return int(tracker.open_run("bench/run", dir=folder + "/store").losses["dropped"])
+    return int(tracker.open_run("bench/run", dir=folder + "/store").losses.dropped)

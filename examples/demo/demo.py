@@ -118,7 +118,7 @@ def account(name_of_run: str, work: Path) -> bool:
     noted = acknowledged(work)
     lost, doubled, unreturned = compare(noted, stored(name_of_run))
     logged = sum(len(rows) for rows in noted.values())
-    recovered = tracker.open_run(name_of_run).losses["recovered"]
+    recovered = tracker.open_run(name_of_run).losses.recovered
     print(
         f"""
 == the account, counted by the training itself and compared point by point

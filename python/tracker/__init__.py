@@ -27,8 +27,9 @@ from tracker._core import (
     StoreError,
     TrackerError,
 )
-from tracker._open_runs import define_metric, finish, flush, log, log_artifact, use_artifact
+from tracker._open_runs import log
 from tracker._recording.init import init
+from tracker._recording.module_verbs import define_metric, finish, flush, log_artifact, use_artifact
 from tracker._recording.run import Run
 
 TYPE_CHECKING = False
@@ -56,14 +57,14 @@ if TYPE_CHECKING:
     from tracker._reading.history import History as History
     from tracker._reading.history import Table as HistoryTable
     from tracker._reading.run_list import RunList as RunList
-    from tracker._reading.stored_artifact import ArtifactFile as ArtifactFile
-    from tracker._reading.stored_artifact import ArtifactList as ArtifactList
-    from tracker._reading.stored_artifact import ArtifactUse as ArtifactUse
-    from tracker._reading.stored_artifact import RefusedArtifact as RefusedArtifact
-    from tracker._reading.stored_artifact import StoredArtifact as StoredArtifact
     from tracker._reading.stored_media import MediaEntry as MediaEntry
     from tracker._reading.stored_media import TableData as TableData
-    from tracker._reading.stored_run import StoredRun as StoredRun
+    from tracker._reading.stored_objects import ArtifactFile as ArtifactFile
+    from tracker._reading.stored_objects import ArtifactList as ArtifactList
+    from tracker._reading.stored_objects import ArtifactUse as ArtifactUse
+    from tracker._reading.stored_objects import RefusedArtifact as RefusedArtifact
+    from tracker._reading.stored_objects import StoredArtifact as StoredArtifact
+    from tracker._reading.stored_objects import StoredRun as StoredRun
     from tracker._recording.config_summary import Config, Summary
 
     run: Run | None
@@ -139,11 +140,11 @@ _LATER = {
     "Table": "_media.table",
     **dict.fromkeys(("History", "HistoryTable"), "_reading.history"),
     "RunList": "_reading.run_list",
-    "StoredRun": "_reading.stored_run",
+    "StoredRun": "_reading.stored_objects",
     **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_reading.attempts_ranks"),
     "Artifact": "_artifacts.artifact",
     **dict.fromkeys(
-        ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_reading.stored_artifact"
+        ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_reading.stored_objects"
     ),
 }
 _NOT_YET = frozenset({"sync", "upload"})
@@ -214,7 +215,7 @@ def artifact(name: str, *, project: str | None = None, dir: str | None = None) -
 
     project: of a name without one; default: TRACKER_PROJECT, else "default". Raises NotFoundError with close names.
     """
-    from tracker._reading.stored_artifact import find
+    from tracker._reading.stored_objects import find
 
     return find(name, project, dir)
 
@@ -224,7 +225,7 @@ def artifacts(project: str | None = None, *, type: str | None = None, dir: str |
 
     Damaged documents are named by a RuntimeWarning. Cost: reads a small file a version.
     """
-    from tracker._reading.stored_artifact import list_all
+    from tracker._reading.stored_objects import list_all
 
     return list_all(project, type, dir)
 

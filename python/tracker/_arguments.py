@@ -10,20 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-NAMES = (
-    *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
-    *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
-    *("max_disk", "console", "capture", "system_interval", "tensorboard", "on_sigterm", "on_exit", "host", "token"),
-)
-
-
-def refuse_unknown(names: Iterable[str]) -> NoReturn:
+def refuse_unknown(names: Iterable[str], known: list[str]) -> NoReturn:
     """TypeError that names the nearest option."""
     import difflib
 
     name = next(iter(names))
-    close = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(NAMES)}"
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(known)}"
     raise TypeError(f"init() got an unexpected keyword argument {name!r}{hint}")
 
 
@@ -135,6 +128,15 @@ def number(name: str, value: object) -> int | None:
     if not 0 <= value < 2**31:
         raise ValueError(f"{name} must be 0 or more, got {value}")
     return int(value)
+
+
+def seconds(name: str, value: float) -> float:
+    """A timeout argument. TypeError or ValueError says what was expected."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number of seconds, got {type(value).__name__}")
+    if not value >= 0:
+        raise ValueError(f"{name} must be 0 or more seconds, got {value}")
+    return float(value)
 
 
 def byte_size(name: str, value: object) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The runs that this process has open, the module-level verbs on the current one, and how a process ends.
+"""The runs that this process has open, which of them is the current one, and how a process ends.
 
 The current run belongs to a context (contextvars): init() sets it. A verb takes the live run of its context that was
 set last, else that of the main thread's context, else the newest live run of the process. The main thread's context is
@@ -27,20 +27,38 @@ from tracker import _multiprocessing_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from contextvars import Token
-    from datetime import timedelta
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Protocol
 
-    from tracker._artifacts.artifact import Artifact
-    from tracker._reading.stored_artifact import StoredArtifact
-    from tracker._recording.run import Run
+    from tracker import _core
+
+    class OpenRun(Protocol):
+        """What the modules below _recording use of a Run."""
+
+        _cell: object
+        _pid: int
+        _recorded: bool
+        _slot: Slot
+
+        @property
+        def _core(self) -> _core.RunCore: ...
+        @property
+        def id(self) -> str | Any: ...
+        @property
+        def uid(self) -> str: ...
+        @property
+        def project(self) -> str: ...
+        def log(self, data: Mapping[str, Any], step: int | None = None) -> None: ...
+        def flush(self, timeout: float = 10.0) -> bool: ...
+        def _finish(self, state: str, exit_code: int, reason: str, budget: float = 10.0) -> None: ...
+
 
 EXIT_CODE_SIGINT = 130
 FLUSH_S_MAX = 10.0
 
-_live: list[Run] = []
+_live: list[OpenRun] = []
 # Runs that this process remembers having begun; a reader of another one looks again whenever one is forgotten.
 BEGUN_MAX = 4096
 _begun: dict[str, int] = {}  # by uid, the newest last: which begin of this process it was
@@ -56,7 +74,7 @@ class Slot:
 
     __slots__ = ("run",)
 
-    def __init__(self, run: Run | None) -> None:
+    def __init__(self, run: OpenRun | None) -> None:
         self.run = run
 
 
@@ -68,11 +86,11 @@ _here: ContextVar[tuple[Slot, ...]] = ContextVar("tracker_runs", default=_EMPTY)
 _main = _EMPTY
 _mark: ContextVar[None] = ContextVar("tracker_main")
 _main_token: Token[None] | None = None
-_inherited: Run | None = None  # in a forked child: the run that was current where the process forked
+_inherited: OpenRun | None = None  # in a forked child: the run that was current where the process forked
 _said = False  # that a verb took a run of another context while several were live
 
 
-def _top(slots: tuple[Slot, ...]) -> Run | None:
+def _top(slots: tuple[Slot, ...]) -> OpenRun | None:
     run = slots[-1].run
     if run is None and len(slots) > 1:
         run = next((slot.run for slot in reversed(slots) if slot.run is not None), None)
@@ -107,7 +125,7 @@ def _set(slots: tuple[Slot, ...], becomes_main: bool) -> None:
     _here.set(slots)
 
 
-def enter(run: Run) -> None:
+def enter(run: OpenRun) -> None:
     """The run is the current one of this context, if it is live."""
     here, slot = _here.get(), run._slot
     if slot.run is not None and here[-1] is not slot:
@@ -115,14 +133,14 @@ def enter(run: Run) -> None:
         _set(slots, becomes_main=_top(here) is None or _top(_main) is None)
 
 
-def leave(run: Run) -> None:
+def leave(run: OpenRun) -> None:
     """What was current in this context before enter() is so again."""
     here = _here.get()
     if run._slot is not NO_RUN and run._slot in here:
         _set(here[: here.index(run._slot)], becomes_main=False)
 
 
-def _elsewhere() -> Run | None:
+def _elsewhere() -> OpenRun | None:
     """The run of a context without one."""
     run = _top(_main)
     if run is None:
@@ -131,14 +149,14 @@ def _elsewhere() -> Run | None:
     return run
 
 
-def current() -> Run | None:
+def current() -> OpenRun | None:
     """The run that a verb takes, or None. In a forked child without one of its own: the inherited one, which does
     nothing there."""
     run = _top(_here.get())
     return _elsewhere() if run is None else run
 
 
-def find(verb: str) -> Run | None:
+def find(verb: str) -> OpenRun | None:
     """current() for a verb of the module. One line on stderr, once a process, if that is a run of another context and
     several are live."""
     here = _here.get()
@@ -156,7 +174,7 @@ def find(verb: str) -> Run | None:
     return run
 
 
-def _say_elsewhere(verb: str, run: Run) -> None:
+def _say_elsewhere(verb: str, run: OpenRun) -> None:
     global _said
     pid = os.getpid()
     live = sum(each._pid == pid for each in tuple(_live))
@@ -180,14 +198,14 @@ class NoRunError(RuntimeError, AttributeError):
     """There is no run. An AttributeError too: hasattr(tracker, "config") is False then, and help(tracker) works."""
 
 
-def require(verb: str) -> Run:
+def require(verb: str) -> OpenRun:
     run = find(verb)
     if run is None:
         raise NoRunError(f"{verb}: there is no run; call tracker.init() first")
     return run
 
 
-def live_runs() -> tuple[Run, ...]:
+def live_runs() -> tuple[OpenRun, ...]:
     return tuple(_live)
 
 
@@ -197,7 +215,7 @@ def records() -> bool:
 
 
 def log(data: Mapping[str, Any], step: int | None = None) -> None:
-    """Run.log() of the current run. Raises RuntimeError when there is none."""
+    """tracker.log(): Run.log() of the current run. Raises RuntimeError when there is none."""
     here = _here.get()
     run = here[-1].run
     if run is None:
@@ -206,52 +224,6 @@ def log(data: Mapping[str, Any], step: int | None = None) -> None:
         if run is None:
             run = require("tracker.log")
     run.log(data, step)
-
-
-def define_metric(
-    name: str,
-    *,
-    step_metric: str | None = None,
-    summary: str | Iterable[str] | None = None,
-    goal: str | None = None,
-) -> None:
-    """Run.define_metric() of the current run. Raises RuntimeError when there is none."""
-    run = require("tracker.define_metric")
-    run.define_metric(name, step_metric=step_metric, summary=summary, goal=goal)
-
-
-def log_artifact(
-    artifact: Artifact | str | os.PathLike[str],
-    name: str | None = None,
-    type: str | None = None,
-    aliases: Iterable[str] | None = None,
-    *,
-    tags: Iterable[str] | None = None,
-    ttl: float | timedelta | None = None,
-    copy: bool | None = None,
-) -> Artifact:
-    """Run.log_artifact() of the current run. Raises RuntimeError when there is none."""
-    run = require("tracker.log_artifact")
-    return run.log_artifact(artifact, name, type, aliases, tags=tags, ttl=ttl, copy=copy)
-
-
-def use_artifact(
-    artifact: str | os.PathLike[str] | Artifact | StoredArtifact, type: str | None = None, use_as: str | None = None
-) -> Artifact | StoredArtifact:
-    """Run.use_artifact() of the current run. Raises RuntimeError when there is none."""
-    return require("tracker.use_artifact").use_artifact(artifact, type, use_as)
-
-
-def flush(timeout: float = 10.0) -> bool:
-    """Run.flush() of the current run. Raises RuntimeError when there is none."""
-    return require("tracker.flush").flush(timeout)
-
-
-def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
-    """Run.finish() of the current run; does nothing when there is none."""
-    run = find("tracker.finish")
-    if run is not None:
-        run.finish(exit_code, timeout)
 
 
 def queues() -> list[Any]:
@@ -281,7 +253,7 @@ def flush_all(store_path: str) -> None:
             run.flush(FLUSH_S_MAX)
 
 
-def add(run: Run) -> None:
+def add(run: OpenRun) -> None:
     """The run is live, and the current one of this context."""
     global _forgotten, _inherited
     _install_hooks()
@@ -300,7 +272,7 @@ def add(run: Run) -> None:
         _multiprocessing_parent.mark()
 
 
-def remove(run: Run) -> None:
+def remove(run: OpenRun) -> None:
     global _main, _main_token
     pid = os.getpid()
     run._slot.run = None

@@ -39,7 +39,7 @@ def _run(run: Any) -> dict[str, Any]:
         "uid": run.uid,
         "state": run.state,
         "points": run.points,
-        "dropped": losses["dropped"],
+        "dropped": losses.dropped,
         "config": run.config,
         "summary": run.summary,
         "texts": {name: [[row.step, row.text] for row in run.texts(name, all=True)] for name in run.text_names()},
@@ -93,9 +93,9 @@ def told_by_library(store: Path) -> dict[str, Any]:
 def _told(run: Any) -> dict[str, Any]:
     definitions: dict[str, dict[str, Any]] = {}
     for metric in run.metrics():
-        said = {key: metric[key] for key in ("step_metric", "summary", "goal") if metric[key]}
+        said = {key: getattr(metric, key) for key in ("step_metric", "summary", "goal") if getattr(metric, key)}
         if said:
-            definitions[metric["name"]] = {k: list(v) if k == "summary" else v for k, v in said.items()}
+            definitions[metric.name] = {k: list(v) if k == "summary" else v for k, v in said.items()}
     media = [[name, e.step, e.info] for name in run.media_names() for e in run.media(name, all=True)]
     return {
         "environment": run.environment,

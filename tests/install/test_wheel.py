@@ -66,7 +66,7 @@ SHOW_UI = """
 import sys
 import tracker
 sys.path.append({packages!r})
-from tracker._cli import main
+from tracker.__main__ import main
 main()
 """
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import tracker
+from tracker._reading.accounts import Account
 from tracker._recording.status import SeriesStatus
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -103,8 +104,8 @@ def test_what_finds_a_full_ring_is_dropped_in_the_account_of_its_metric() -> Non
     run.finish()
     ended = series_of(run)
     assert ended["many"] == SeriesStatus(calls - ended["many"].dropped, ended["many"].dropped, 0)
-    stored = tracker.open_run(run.uid).losses["by_metric"]["many"]
-    assert (stored["stored"], stored["dropped"]) == (ended["many"].stored, ended["many"].dropped)
+    stored = tracker.open_run(run.uid).losses.by_metric["many"]
+    assert (stored.stored, stored.dropped) == (ended["many"].stored, ended["many"].dropped)
 
 
 def test_what_is_of_no_metric_stands_under_the_empty_name(run: tracker.Run) -> None:
@@ -177,12 +178,12 @@ def test_readers_count_what_is_lost_while_the_disk_takes_nothing(tmp_path: Path,
         for room in (False, True):
             told = json.loads(process.stdout.readline())
             losses = tracker.open_run("test/full").losses
-            assert [losses[name] for name in ("logged", "stored", "dropped", "pending")] == told["all"]
+            assert list(losses[:4]) == told["all"]
             assert told["all"][2] >= 100_000
-            assert sum(losses["by_reason"].values()) == losses["dropped"]
+            assert sum(losses.by_reason.values()) == losses.dropped
             for name, (stored, dropped, pending) in told["by_metric"].items():
-                entry = losses["by_metric"][name]
-                assert (entry["stored"], entry["dropped"], entry["pending"]) == (stored, dropped, pending)
+                entry = losses.by_metric[name]
+                assert (entry.stored, entry.dropped, entry.pending) == (stored, dropped, pending)
             command = [sys.executable, "-m", "tracker", "show", "test/full", "--losses"]
             shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
             assert "Nothing lost" not in shown
@@ -221,7 +222,7 @@ def test_texts_have_an_account_of_their_own(run: tracker.Run) -> None:
     assert (late.texts_logged, late.texts_stored, late.texts_dropped) == (3, 2, 1)
     assert (late.points_logged, late.points_dropped) == (1, 0)
     losses = tracker.open_run(run.uid).losses
-    assert losses["texts"] == {"logged": 2, "stored": 2, "dropped": 0, "pending": 0, "by_reason": {}}
+    assert losses.texts == Account(logged=2, stored=2, dropped=0, pending=0, by_reason={})
 
 
 def test_texts_wait_in_their_account_while_the_store_cannot_be_written(store: Path) -> None:
@@ -263,14 +264,10 @@ def test_the_account_of_texts_survives_a_kill(tmp_path: Path, store: Path) -> No
     assert done.returncode == -signal.SIGKILL, done.stderr
     logged, dropped = map(int, done.stdout.split())
     read = tracker.open_run("test/texts")
-    assert read.losses["texts"] == {
-        "logged": logged,
-        "stored": logged - dropped,
-        "dropped": dropped,
-        "pending": 0,
-        "by_reason": {"ring full": dropped},
-    }
-    assert (read.losses["dropped"], read.losses["by_reason"]) == (0, {})
+    assert read.losses.texts == Account(
+        logged=logged, stored=logged - dropped, dropped=dropped, pending=0, by_reason={"ring full": dropped}
+    )
+    assert (read.losses.dropped, read.losses.by_reason) == (0, {})
     assert len(read.texts("note", all=True)) == logged - dropped
     assert next(iter(tracker.runs(where="lost > 0"))).id == "texts"
     shown = subprocess.run(
@@ -308,8 +305,8 @@ def test_after_a_kill_and_recovery_each_metric_has_what_was_acknowledged(tmp_pat
     acknowledged = [int(line) for line in process.stdout.read().splitlines() if line.isdigit()]
     process.wait()
     process.stdout.close()
-    counted = tracker.open_run("test/killed").losses["by_metric"]
+    counted = tracker.open_run("test/killed").losses.by_metric
     for name in ("a", "b"):
-        assert counted[name]["dropped"] == 0
-        assert counted[name]["stored"] >= max(acknowledged, default=0)
-    assert counted["a"]["stored"] - counted["b"]["stored"] in (0, 1)
+        assert counted[name].dropped == 0
+        assert counted[name].stored >= max(acknowledged, default=0)
+    assert counted["a"].stored - counted["b"].stored in (0, 1)

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import tracker
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.stored_objects import StoredRun
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 TYPES: dict[str, tuple[Any, Any]] = {

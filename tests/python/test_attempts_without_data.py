@@ -64,7 +64,7 @@ def test_an_attempt_that_left_nothing_is_missed(own_shm: Path, store: Path, begi
         read = tracker.open_run(f"p/{run}")
         assert read.points == (POINTS if begin == "finish" else 0)
     assert read.state == "crashed"
-    assert read.losses["missing_journals"] == 1
+    assert read.losses.missing_journals == 1
     (listed,) = [row for row in json.loads(command("ls", "--json").stdout)["runs"] if row["id"] == run]
     assert listed["state"] == "crashed"
 
@@ -76,7 +76,7 @@ def test_the_next_attempt_says_that_the_one_before_left_nothing(store: Path) -> 
     assert "a process of attempt 2 left no journal here" in done.stderr
     read = tracker.open_run(f"p/{run}")
     assert read.state == "finished"
-    assert read.losses["missing_journals"] == 1
+    assert read.losses.missing_journals == 1
     assert "Nothing lost" not in command("show", f"p/{run}").stdout
 
 
@@ -88,7 +88,7 @@ def test_an_attempt_that_has_just_begun_makes_the_run_go_on(store: Path) -> None
     claim.write_text(json.dumps({"format": "tracker-attempt", "version": 1, "attempt": 2, "made_by": first["made_by"]}))
     read = tracker.open_run("p/r")  # this process began both, and lives
     assert read.state == "running"
-    assert read.losses["missing_journals"] == 0
+    assert read.losses.missing_journals == 0
     assert json.loads(command("show", "p/r", "--json").stdout)["state"] == "running"
     claim.write_text("rubbish")  # whose it is nobody knows: for a minute it may still come
     assert tracker.open_run("p/r").state == "running"

@@ -57,7 +57,7 @@ for i, fd in enumerate(own):
     assert os.pread(fd, 100, 0) == b"mine", i
     assert os.fstat(fd).st_ino == os.stat(f"own{i}").st_ino, i
 run = tracker.open_run("test/r", dir=blocked + "/store")
-print(run.state, logged - run.losses["stored"] - run.losses["dropped"], len(run.history("z").values))
+print(run.state, logged - run.losses.stored - run.losses.dropped, len(run.history("z").values))
 """
 
 
@@ -104,7 +104,7 @@ for fd, path in own.items():
 stored = tracker.open_run("test/r")
 values = sorted(value for name in stored.series() for value in stored.history(name, all=True).values.tolist())
 assert values == [float(step) for step in range(steps)]
-print(stored.state, stored.losses["dropped"])
+print(stored.state, stored.losses.dropped)
 """
 ONE_BY_ONE = (
     BEGIN
@@ -300,4 +300,4 @@ print("all well", len(found), flush=True)
     )
     assert "all well" in result.stdout, result.stderr
     stored = tracker.open_run("test/r")
-    assert (stored.losses["dropped"], stored.losses["pending"]) == (0, 0)
+    assert (stored.losses.dropped, stored.losses.pending) == (0, 0)

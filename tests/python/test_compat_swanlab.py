@@ -56,7 +56,7 @@ def test_a_script_with_live_curves_has_all_three_complete(script: Script, init: 
     assert run.history("loss").values.tolist() == [1 / (i + 1) for i in range(0, 2000, 5)]
     for name in ("GroundTruth", "PredictFunc"):
         assert run.history(name).steps.tolist() == list(range(100))
-    assert run.losses["dropped"] == 0
+    assert run.losses.dropped == 0
     assert [line.text for line in run.console(stream="stdout")][-1] == "step 1995"
 
 
@@ -229,7 +229,7 @@ def test_other_names_are_accepted_named_once_and_counted(
     ]
     assert _accepted.count("swanlab")["log_echarts"] == 2
     assert only_run().series() == ["loss"]
-    assert only_run().losses["rejected_values"] == 0
+    assert only_run().losses.rejected_values == 0
 
 
 def test_a_name_that_the_original_does_not_have_is_an_attribute_error() -> None:

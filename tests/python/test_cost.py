@@ -68,7 +68,7 @@ def test_threads_and_memory_are_counted(patient_run: tracker.Run) -> None:
 
 
 def show(script: Script, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return script("import sys, tracker._cli; sys.exit(tracker._cli.main())", "show", name, *arguments)
+    return script("import sys, tracker.__main__; sys.exit(tracker.__main__.main())", "show", name, *arguments)
 
 
 def test_a_run_keeps_what_it_took(patient_run: tracker.Run, script: Script) -> None:

@@ -114,7 +114,7 @@ def test_of_a_cut_ring_what_is_there_is_read_and_the_rest_is_counted(shm: Path) 
     assert "is cut by" in listed.stderr
     assert tracker.open_run("p/r").history("loss").steps.tolist() == list(range(150))
     assert list(journal.parent.glob("damaged-*"))
-    assert tracker.open_run("p/r").losses["logged"] == 2 * POINTS  # 525 were counted as lost, of 300 that were there
+    assert tracker.open_run("p/r").losses.logged == 2 * POINTS  # 525 were counted as lost, of 300 that were there
 
 
 # The bug: only the command line said it, with exit code 3.
@@ -156,8 +156,8 @@ def test_damage_is_never_counted_as_more_than_was_accepted(shm: Path) -> None:
         flip(ring, 4096 + 56 * record + 30)
     assert command("ls").returncode == 3
     losses = tracker.open_run("p/r").losses
-    assert losses["stored"] == 2 * (POINTS - 70)
-    assert losses["dropped"] == 2 * 70
+    assert losses.stored == 2 * (POINTS - 70)
+    assert losses.dropped == 2 * 70
 
 
 def pipe(path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_a_ring_held_that_is_no_file_is_said_to_be_unknown(shm: Path, put: 
     assert "An unknown number of points lost: 1 ring of a dead process could not be read." in shown
     assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["unread_rings"] == 1
     assert json.loads(command("ls", "--json").stdout)["runs"][0]["unread_rings"] == 1
-    assert tracker.open_run("p/r").losses["unread_rings"] == 1
+    assert tracker.open_run("p/r").losses.unread_rings == 1
 
 
 # The bug: "Nothing lost", where 2,000 accepted points were.
@@ -202,7 +202,7 @@ def test_a_journal_that_went_with_its_machine_is_said_to_be_missing(shm: Path) -
     assert "Nothing lost" not in shown
     assert "What a process logged after the last commit is not known: its journal is not here." in shown
     assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["missing_journals"] == 1
-    assert tracker.open_run("p/r").losses["missing_journals"] == 1
+    assert tracker.open_run("p/r").losses.missing_journals == 1
     shutil.move(shm.parent / "elsewhere", journal)
     shown = command("show", "p/r").stdout
     assert "Nothing lost" in shown
@@ -344,7 +344,7 @@ def test_a_flipped_count_of_losses_never_makes_a_negative_or_a_huge_number(shm: 
     assert listed.returncode == 3
     assert "loss count 0 is damaged" in listed.stderr
     losses = tracker.open_run("p/r").losses
-    assert losses["dropped"] == 0, losses
+    assert losses.dropped == 0, losses
 
 
 def test_a_store_document_that_is_no_json_is_said_in_plain_words(store: Path) -> None:

@@ -46,9 +46,9 @@ def test_recovery_leaves_a_log_in_which_a_bit_has_changed_and_writes_the_next_pa
     assert log.read_bytes() == damaged
     assert len(list(log.parent.glob("*-2.db"))) == 1
     losses = tracker.open_run("p/r").losses
-    assert losses["stored"] + losses["dropped"] == POINTS
-    assert losses["dropped"] > 0
-    assert losses["pending"] == 0
+    assert losses.stored + losses.dropped == POINTS
+    assert losses.dropped > 0
+    assert losses.pending == 0
     verified = command("verify")
     assert verified.returncode == 3
     assert str(log) in verified.stdout
@@ -66,7 +66,7 @@ def test_of_a_link_to_a_damaged_log_recovery_says_what_to_do(own_shm: Path, stor
     log.unlink()
     (tmp_path / "log").rename(log)
     assert command("ls").returncode == 0
-    assert tracker.open_run("p/r").losses["stored"] == POINTS
+    assert tracker.open_run("p/r").losses.stored == POINTS
 
 
 def test_a_log_that_is_only_torn_at_its_end_is_written_again(own_shm: Path, store: Path) -> None:

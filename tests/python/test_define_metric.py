@@ -29,8 +29,8 @@ def test_summary_kinds_stand_in_the_summary(run: tracker.Run) -> None:
     assert stored.summary["val/acc"] == stored.summary["val/acc.best"] == 0.9
     assert stored.summary["val/acc.mean"] == pytest.approx(0.7)
     assert stored.summary["epoch"] == 2
-    loss = next(metric for metric in stored.metrics() if metric["name"] == "loss")
-    assert (loss["step_metric"], loss["summary"], loss["goal"]) == ("epoch", ("min",), "minimize")
+    loss = next(metric for metric in stored.metrics() if metric.name == "loss")
+    assert (loss.step_metric, loss.summary, loss.goal) == ("epoch", ("min",), "minimize")
 
 
 def test_a_chart_is_over_the_step_metric_unless_it_says_otherwise(run: tracker.Run) -> None:

@@ -176,7 +176,7 @@ def test_of_a_call_that_ctrl_c_ends_each_value_is_stored_or_counted(run: tracker
     stored = tracker.open_run(run.id)
     assert stored.history("lr").steps.tolist() == [1]
     assert [text.text for text in stored.texts("note")] == ["text"]
-    assert stored.losses["by_reason"] == {"not arrived from a device": 1}
+    assert stored.losses.by_reason == {"not arrived from a device": 1}
     assert stored.media_account["logged"] == stored.media_account["dropped"] == 1
 
 
@@ -198,7 +198,7 @@ def test_values_that_were_handed_over_are_not_counted_as_lost_when_the_call_ends
         run.log({"loss": Tensor(1.0), "first": media[0], "second": media[1]}, step=1)
     run.finish()
     stored = tracker.open_run(run.id)
-    assert (stored.history("loss").steps.tolist(), stored.losses["dropped"]) == ([1], 0)
+    assert (stored.history("loss").steps.tolist(), stored.losses.dropped) == ([1], 0)
     assert stored.media_account["logged"] == 2
     assert stored.media_account["dropped"] + stored.media_account["lost"] == 2
 
@@ -211,7 +211,7 @@ def test_what_does_not_arrive_is_counted_under_a_reason_of_its_own(
     for step in range(10):
         run.log({"loss": Tensor(1.0)}, step=step)
     run.finish(timeout=0.1)
-    assert tracker.open_run(run.id).losses["by_reason"] == {"not arrived from a device": 10}
+    assert tracker.open_run(run.id).losses.by_reason == {"not arrived from a device": 10}
     said = capfd.readouterr().err
     assert "values on a device are dropped and counted" in said
     assert "ring" not in said

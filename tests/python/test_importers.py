@@ -406,7 +406,7 @@ def test_a_parquet_export_holds_the_series_of_the_system(tmp_path: Path) -> None
         values = [row["value"] for row in written if row["metric"] == name]
         assert values, name
         assert values == list(stored.history(name).values), name
-    points = 1 + sum(metric["points"] for metric in stored.metrics(system=True))
+    points = 1 + sum(metric.points for metric in stored.metrics(system=True))
     assert rows == len(written) == points
     assert seen[-1] == (points, points)
     assert export_parquet(str(stored.dir), system[:1], False, str(out))[2] == system[:1]

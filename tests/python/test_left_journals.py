@@ -112,7 +112,7 @@ def test_a_ring_that_is_gone_is_missed_whether_anything_was_committed_or_not(
     else:
         ring.write_bytes(b"")
     expect_rings_are_missed("none of its rings is left")
-    assert tracker.open_run("p/r").losses["unread_rings"] == 1
+    assert tracker.open_run("p/r").losses.unread_rings == 1
 
 
 TWO_RINGS = """
@@ -169,7 +169,7 @@ def test_a_ring_whose_length_is_not_what_it_says_is_read(own_shm: Path, damage: 
     assert ("longer than it was made" if damage == "longer" else "the header is damaged") in listed.stderr
     run = tracker.open_run("p/r")
     assert run.history("loss").steps.size == POINTS
-    assert run.losses["dropped"] == 0
+    assert run.losses.dropped == 0
 
 
 @pytest.mark.parametrize("lock", [True, False])

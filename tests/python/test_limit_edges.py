@@ -46,7 +46,7 @@ def test_a_process_may_have_262144_metrics(patient_run: tracker.Run, capfd: pyte
     assert capfd.readouterr().err.count("no more metrics can be defined") == 1
     read = stored(run)
     assert read.points == K_SERIES_MAX + 1
-    assert read.losses["by_reason"] == {"too many metrics": 3}
+    assert read.losses.by_reason == {"too many metrics": 3}
 
 
 def test_16_mib_of_large_texts_may_wait_for_the_disk(store: Path) -> None:
@@ -123,7 +123,7 @@ def test_an_order_may_have_8_fields_and_a_list_100_columns(script: Script) -> No
     with pytest.raises(tracker.LimitError, match="more than 8 fields"):
         list(tracker.runs(project="test", sort=fields(K_SORT_FIELDS_MAX + 1)))
     for count in (K_COLUMN_FIELDS_MAX, K_COLUMN_FIELDS_MAX + 1):
-        command = "import sys, tracker._cli; tracker._cli.main()"
+        command = "import sys, tracker.__main__; tracker.__main__.main()"
         done = script(command, "ls", "--columns", fields(count))
         assert (done.returncode == 0) == (count == K_COLUMN_FIELDS_MAX), done.stderr
         assert ("more than 100 fields" in done.stderr) == (count > K_COLUMN_FIELDS_MAX)
@@ -150,7 +150,7 @@ def test_folders_of_a_run_are_removed_64_deep(script: Script) -> None:
         run = tracker.init(project="test", id=name, quiet=True)
         run.finish()
         Path(run.dir, *["d"] * depth).mkdir(parents=True)
-        done = script("import sys, tracker._cli; tracker._cli.main()", "rm", f"test/{name}", "--yes")
+        done = script("import sys, tracker.__main__; tracker.__main__.main()", "rm", f"test/{name}", "--yes")
         assert (done.returncode == 0) == (name == "edge"), done.stderr
         assert ("too many folders in each other" in done.stderr) == (name == "deeper")
 

@@ -33,7 +33,7 @@ def long_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def peak_mib(store: Path, out: Path, *arguments: str) -> float:
     """Of the process of the command, whose output is `out` then."""
     code = f"import os, sys; os.dup2(os.open({str(out)!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)\n"
-    code += "from tracker._cli import main\nsys.argv[1:] = " + repr([*arguments, "--dir", str(store)]) + "\nmain()"
+    code += "from tracker.__main__ import main\nsys.argv[1:] = " + repr([*arguments, "--dir", str(store)]) + "\nmain()"
     pid = os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ)
     _, status, usage = os.wait4(pid, 0)
     assert status == 0

@@ -40,15 +40,15 @@ def test_texts_that_went_with_a_log_are_counted_as_points_are(own_shm: Path, sto
     listed = command("ls")
     run = tracker.open_run("p/r")
     losses = run.losses
-    assert losses["dropped"] > 0
-    assert losses["texts"]["dropped"] > 0
-    assert losses["texts"]["dropped"] + losses["texts"]["stored"] == ROWS
-    assert losses["dropped"] + losses["stored"] == ROWS
-    assert len(run.texts("say", all=True)) == losses["texts"]["stored"]
+    assert losses.dropped > 0
+    assert losses.texts.dropped > 0
+    assert losses.texts.dropped + losses.texts.stored == ROWS
+    assert losses.dropped + losses.stored == ROWS
+    assert len(run.texts("say", all=True)) == losses.texts.stored
     if checkpoint > 0:  # else the file is taken for a new one
-        assert losses["texts"]["stored"] > 1800
+        assert losses.texts.stored > 1800
         assert listed.returncode == 3, listed.stderr
-        assert f"{losses['texts']['dropped']} texts that were accepted" in listed.stderr
+        assert f"{losses.texts.dropped} texts that were accepted" in listed.stderr
 
 
 def test_texts_in_damaged_bytes_of_a_ring_are_counted(own_shm: Path) -> None:
@@ -71,5 +71,5 @@ def test_texts_in_damaged_bytes_of_a_ring_are_counted(own_shm: Path) -> None:
 def expect_all_but_one() -> None:
     run = tracker.open_run("p/r")
     assert [row.step for row in run.texts("say", all=True)] == [step for step in range(41) if step != 35]
-    assert run.losses["texts"]["dropped"] == 1
-    assert run.losses["texts"]["stored"] == 40
+    assert run.losses.texts.dropped == 1
+    assert run.losses.texts.stored == 40

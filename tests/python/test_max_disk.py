@@ -118,8 +118,8 @@ def test_a_run_stops_taking_points_at_the_bound_and_counts_them(store: Path, tmp
     r = tracker.open_run("test/one")
     assert r.state == "finished"
     assert r.config["last"] == "word", "settings still have room"
-    assert r.losses["stored"] == stored
-    assert r.losses["by_reason"] == {"max_disk reached": dropped}
+    assert r.losses.stored == stored
+    assert r.losses.by_reason == {"max_disk reached": dropped}
 
 
 # Regression: room for points was measured with rings at their full size and a WAL that never shrinks, so a burst that
@@ -172,7 +172,7 @@ def test_two_processes_at_once_stay_below_the_bound_together(store: Path, tmp_pa
     assert most[0] <= BOUND
     for name, (stored, dropped, logged, _) in zip(("left", "right"), counts, strict=True):
         assert stored + dropped == logged
-        assert tracker.open_run(f"test/{name}").losses["stored"] == stored
+        assert tracker.open_run(f"test/{name}").losses.stored == stored
 
 
 def test_a_store_that_is_full_already_takes_no_points_and_gives_none_away(store: Path, tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_a_store_that_is_full_already_takes_no_points_and_gives_none_away(store:
     late = tracker.open_run("test/late")
     assert late.state == "finished"
     # Where the first run left too little for points to come back, the point is counted.
-    assert late.losses["stored"] + late.losses["dropped"] == 101
-    assert late.losses["texts"]["dropped"] == 100
+    assert late.losses.stored + late.losses.dropped == 101
+    assert late.losses.texts.dropped == 100
 
 
 def test_a_strict_run_raises_where_the_store_is_full(store: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_download_that_finds_no_room_in_the_store_is_refused_and_the_points_go
     assert (folder / "weights.bin").read_bytes() == source.read_bytes()
     run.log({"loss": 1.0}, step=0)
     run.finish()
-    assert tracker.open_run("test/reader").losses["dropped"] == 0
+    assert tracker.open_run("test/reader").losses.dropped == 0
     assert tracker.artifact("test/weights").download(), "who records nothing has no bound"
 
 
@@ -327,7 +327,7 @@ def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def gc(script: Script, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return script("import sys, tracker._cli; sys.exit(tracker._cli.main())", "gc", *arguments)
+    return script("import sys, tracker.__main__; sys.exit(tracker.__main__.main())", "gc", *arguments)
 
 
 def make_runs(count: int) -> None:

@@ -152,7 +152,7 @@ def test_a_bad_value_among_good_ones_is_counted_and_named(run: tracker.Run, capf
     run.finish()
     stored = tracker.open_run(run.uid)
     assert [entry.load() for entry in stored.media("a")] == ["good", "too"]
-    assert stored.losses["rejected_values"] == 1
+    assert stored.losses.rejected_values == 1
     assert "'a' is not logged: a list of media holds a int" in capfd.readouterr().err
 
 

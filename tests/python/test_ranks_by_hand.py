@@ -83,7 +83,7 @@ def test_three_processes_started_by_hand_make_one_run(store: Path, address: str)
     assert run.state == "finished"
     assert run.points == RANKS * 20
     assert [rank.rank for rank in run.ranks()] == [0, 1, 2]
-    assert {writer["attempt"] for writer in run.writers} == {1}
+    assert {writer.attempt for writer in run.writers} == {1}
 
 
 def test_three_processes_started_by_hand_are_observed_in_one_run(store: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_job_that_is_started_again_and_resumes_makes_a_second_attempt(store: P
     for _ in range(2):
         job(INIT=init)
     (run,) = tracker.runs(dir=str(store))
-    assert sorted((writer["rank"], writer["attempt"]) for writer in run.writers) == [
+    assert sorted((writer.rank, writer.attempt) for writer in run.writers) == [
         (rank, attempt) for rank in range(RANKS) for attempt in (1, 2)
     ]
 

@@ -124,7 +124,7 @@ if __name__ == "__main__":
 
 
 def attempts_of(name: str) -> list[int]:
-    return sorted(writer["attempt"] for writer in tracker.open_run(name).writers)
+    return sorted(writer.attempt for writer in tracker.open_run(name).writers)
 
 
 # Promise P3: Each resume is an attempt of its own, however many start at one moment.
@@ -338,9 +338,9 @@ def test_an_attached_child_belongs_to_the_attempt_of_its_parent(script: Script) 
         """)
     assert done.returncode == 0, done.stderr
     run = tracker.open_run("p/r")
-    assert [writer["attempt"] for writer in run.writers] == [1, 1]
+    assert [writer.attempt for writer in run.writers] == [1, 1]
     assert run.state == "finished", "the parent's end is the run's"
-    assert os.getpid() not in [writer["pid"] for writer in run.writers]
+    assert os.getpid() not in [writer.pid for writer in run.writers]
 
 
 def test_where_the_first_row_of_a_step_counts_texts_are_those_of_the_writer_whose_numbers_are_shown(

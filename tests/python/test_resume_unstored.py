@@ -111,7 +111,7 @@ def test_a_run_whose_folder_was_renamed_is_not_begun_again_beside_it(own_shm: Pa
     for run, value in (first, 1.0), (second, 2.0):
         read = tracker.open_run(run[0])
         assert read.history("m").values.tolist() == [value] * 10
-        assert read.losses["dropped"] == 0
+        assert read.losses.dropped == 0
 
 
 @pytest.mark.parametrize("end", ["finish", "open"])

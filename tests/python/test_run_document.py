@@ -190,7 +190,7 @@ def test_recovery_makes_another_folder_where_the_runs_own_is_not_its_own_any_mor
     run = tracker.open_run("p/dead-2")
     assert run.uid == uid
     assert run.history("x").values.tolist() == [1.0, 2.0]
-    assert run.losses["dropped"] == 0
+    assert run.losses.dropped == 0
 
 
 def test_a_database_of_another_run_in_its_folder_is_named_and_not_read(

@@ -46,7 +46,7 @@ def test_samples_of_the_system_are_not_counted_as_recovered_points(script: Calla
     assert len(run.history("x").values) == 10
     samples = sum(len(run.history(name).values) for name in run.series(system=True))
     assert samples > 0
-    assert run.losses["recovered"] == 10
+    assert run.losses.recovered == 10
 
 
 # Bug: 40,014 points logged and dropped in 40,000 calls.

@@ -137,7 +137,7 @@ def test_the_parts_of_a_writers_files_are_one_log(
     assert found.config() == {"lr": 0.1}
     stored = tracker.open_run(run.uid)
     assert [row.step for row in found.rows("loss")] == list(stored.history("loss").steps)
-    assert stored.losses["dropped"] == found.dropped() >= 100
+    assert stored.losses.dropped == found.dropped() >= 100
 
 
 def _part(path: Path) -> int:
@@ -234,7 +234,7 @@ def test_the_end_of_a_run_that_could_not_be_stored_is_found_in_its_journal(
         assert json.loads(shown.stdout)["state"] == "failed"
     run = tracker.open_run("ends/r")
     assert (run.state, run.state_detail) == ("failed", "exit code 3")
-    assert (run.losses["logged"], run.losses["dropped"]) == (int(logged), int(dropped))
+    assert (run.losses.logged, run.losses.dropped) == (int(logged), int(dropped))
 
 
 def test_keys_of_a_config_are_paths_and_a_project_may_be_called_anything(second: ModuleType) -> None:

@@ -269,11 +269,11 @@ def test_what_a_local_run_says_of_itself_a_remote_one_says_too(setting: tuple[Se
         assert getattr(run, name) == getattr(local, name), name
     for name in ("points", "summary", "environment", "problems", "outputs", "inputs"):
         assert getattr(run, name) == getattr(local, name), name
-    assert run.losses["stored"] == local.losses["stored"]
-    assert sum(writer["points"] for writer in run.writers) == run.points
-    assert [writer["started"] for writer in run.writers] == [writer["started"] for writer in local.writers]
-    assert [(each["name"], each["points"]) for each in run.metrics()] == [
-        (each["name"], each["points"]) for each in local.metrics()
+    assert run.losses.stored == local.losses.stored
+    assert sum(writer.points for writer in run.writers) == run.points
+    assert [writer.started for writer in run.writers] == [writer.started for writer in local.writers]
+    assert [(each.name, each.points) for each in run.metrics()] == [
+        (each.name, each.points) for each in local.metrics()
     ]
     assert run.series(system=True) == local.series(system=True)
     assert run.console() == local.console()

@@ -66,7 +66,7 @@ def test_eight_ranks_record_into_one_run(store: Path) -> None:
     assert run.points == RANKS * 200
     assert [rank.rank for rank in run.ranks()] == list(range(RANKS))
     assert {rank.last_step for rank in run.ranks()} == {99}
-    assert {writer["attempt"] for writer in run.writers} == {1}
+    assert {writer.attempt for writer in run.writers} == {1}
     assert run.history("loss").values.tolist() == [float(step) for step in range(100)], "rank 0 by default"
     rows = run.history("loss", all=True)
     for rank in range(RANKS):

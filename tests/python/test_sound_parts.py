@@ -110,8 +110,8 @@ def test_an_overwritten_database_whose_log_has_all_of_it_costs_no_row(own_shm: P
     after = exported()
     assert len(after) >= len(before)
     losses = tracker.open_run("p/r").losses
-    assert losses["stored"] + losses["dropped"] == 60_000
-    assert len(after) == losses["stored"]
+    assert losses.stored + losses.dropped == 60_000
+    assert len(after) == losses.stored
 
 
 @pytest.mark.parametrize("resume", ["must", "allow"])

@@ -11,7 +11,7 @@ import random
 
 import numpy as np
 import tracker
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.stored_objects import StoredRun
 
 POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "2000000"))
 SPIKE = 1e6

@@ -80,4 +80,4 @@ def test_a_part_that_is_gone_is_printed_once_in_a_process_and_has_its_own_reason
     runs = [tracker.open_run(run.uid) for _ in range(3)]
     assert capfd.readouterr().err.count("part 1 of 2 is missing") == 1
     assert all(len(r.problems) == 1 for r in runs)
-    assert runs[0].losses["by_reason"] == {"file removed or changed by another program": 1}
+    assert runs[0].losses.by_reason == {"file removed or changed by another program": 1}

@@ -187,7 +187,7 @@ def test_a_program_in_no_repository_is_of_the_one_that_it_is_started_in(
 def test_samples_are_series_of_the_system_and_no_metrics(second: ModuleType) -> None:
     run = tracker.init(project="p", id="r", quiet=True, system_interval=0.1)
     run.log({"loss": 0.5}, step=7)
-    stored = wait_for("p/r", lambda r: any(m["points"] >= 3 for m in r.metrics(system=True)))
+    stored = wait_for("p/r", lambda r: any(m.points >= 3 for m in r.metrics(system=True)))
     run.log({"loss": 0.25})
     assert run.status().points_logged == 2
     assert run.step == 8
@@ -226,7 +226,7 @@ def test_a_metric_of_the_program_that_is_named_like_a_sample_is_in_its_own_accou
     run = tracker.init(project="p", id="r", system_interval=0.1)
     for step in range(10):
         run.log({"system/proc.rss.bytes": -1.0, "system/mine": step}, step=step)
-    wait_for("p/r", lambda r: any(m["points"] >= 3 for m in r.metrics(system=True)))
+    wait_for("p/r", lambda r: any(m.points >= 3 for m in r.metrics(system=True)))
     status = run.status(series=True)
     assert status.points_logged == 20
     assert status.series["user/system/mine"].logged == 10
@@ -235,7 +235,7 @@ def test_a_metric_of_the_program_that_is_named_like_a_sample_is_in_its_own_accou
     assert stored.series() == ["user/system/mine", "user/system/proc.rss.bytes"]
     assert stored.history("user/system/mine").values.tolist() == list(range(10))
     assert (stored.history("system/proc.rss.bytes").values > 0).all()
-    assert stored.losses["stored"] == 20
+    assert stored.losses.stored == 20
     err = capfd.readouterr().err
     assert err.count("what the tracker samples") == 1
     assert "'user/system/proc.rss.bytes'" in err

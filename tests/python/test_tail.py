@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import tracker
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.stored_objects import StoredRun
 
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
 WRITER = """

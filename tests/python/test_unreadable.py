@@ -40,7 +40,7 @@ def expect_nothing_lost(journal: Path) -> None:
     assert listed.returncode == 0, listed.stderr
     run = tracker.open_run("p/r")
     assert run.history("x").steps.tolist() == list(range(POINTS))
-    assert run.losses["dropped"] == 0
+    assert run.losses.dropped == 0
     assert not journal.exists()
     assert command("verify").returncode == 0
 
@@ -185,7 +185,7 @@ def test_a_journal_elsewhere_on_this_machine_is_said_to_be_missing(
     monkeypatch.setenv("TRACKER_SHM_DIR", str(tmp_path / "other"))
     shown = command("show", "p/r")
     assert "Nothing lost" not in shown.stdout
-    assert tracker.open_run("p/r").losses["missing_journals"] == 1
+    assert tracker.open_run("p/r").losses.missing_journals == 1
     with tracker.init(project="p", id="r", resume="must", quiet=True) as run:
         assert run.step == STORED - 1
     assert "of attempt 1 left no journal here" in capfd.readouterr().err
@@ -209,7 +209,7 @@ def test_the_journal_of_a_run_says_which_store_it_is_of_where_no_database_does(o
     (store / "store.json").write_text("{")
     listed = command("ls")
     assert "the store's id was taken from" in listed.stderr
-    assert tracker.open_run("p/r").losses["logged"] == POINTS
+    assert tracker.open_run("p/r").losses.logged == POINTS
     with tracker.init(project="p", quiet=True):
         pass
     assert json.loads((store / "store.json").read_text())["id"] == before
@@ -263,11 +263,11 @@ os._exit(0)
 def test_texts_too_large_for_a_ring_that_a_kill_takes_are_counted(own_shm: Path, store: Path) -> None:
     run_script(LARGE)
     listed = command("ls")
-    losses = tracker.open_run("p/r").losses["texts"]
-    assert losses["logged"] == 4
-    assert losses["stored"] + losses["dropped"] == 4
-    assert losses["dropped"] > 0
-    assert f"{losses['dropped']} texts too large for a ring died" in listed.stderr
+    losses = tracker.open_run("p/r").losses.texts
+    assert losses.logged == 4
+    assert losses.stored + losses.dropped == 4
+    assert losses.dropped > 0
+    assert f"{losses.dropped} texts too large for a ring died" in listed.stderr
     assert listed.returncode == 0
     assert command("verify").returncode == 0
 
@@ -276,8 +276,8 @@ def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(own_s
     run_script(LARGE.replace("os._exit", "run.flush(); os._exit"))
     shutil.rmtree(store / "runs")
     listed = command("ls")
-    losses = tracker.open_run("p/r").losses["texts"]
-    assert (losses["logged"], losses["stored"], losses["dropped"]) == (4, 0, 4)
+    losses = tracker.open_run("p/r").losses.texts
+    assert (losses.logged, losses.stored, losses.dropped) == (4, 0, 4)
     assert "died in the memory" not in listed.stderr
     assert "is gone or damaged; what it stored is counted as lost: " in listed.stderr
     assert "4 texts; config" in listed.stderr

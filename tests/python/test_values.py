@@ -296,7 +296,7 @@ def test_a_bad_value_is_counted_and_named_and_the_others_are_kept(
     assert "'bad'" in capfd.readouterr().err
     r = tracker.open_run(run.uid)
     assert r.series() == ["after", "before"]
-    assert r.losses["rejected_values"] == 1
+    assert r.losses.rejected_values == 1
 
 
 # A masked value was stored as the 0.0 of its buffer, a date refused as "eight elements".

@@ -90,7 +90,7 @@ def test_a_strict_run_says_it_too() -> None:
 def test_a_frame_of_one_row_is_a_number_a_column(run: tracker.Run) -> None:
     run.log({"eval": pd.DataFrame({"a": [1.0], "b": [2.0]})}, step=0)
     assert run.flush()
-    assert {each["name"] for each in tracker.open_run(run.uid).metrics()} >= {"eval/a", "eval/b"}
+    assert {each.name for each in tracker.open_run(run.uid).metrics()} >= {"eval/a", "eval/b"}
 
 
 def test_an_object_whose_attributes_raise_is_refused_as_any_other(

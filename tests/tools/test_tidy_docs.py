@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import tidy_docs
 
-LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "wait");\n'
+LAUNCH = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "on_full", nullptr, "wait");\n'
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ LAUNCH = 'fill(&o->mode, "TRACKER_MODE", "local");\nfill(&o->on_full, nullptr, "
         ("docs/environment.md", "| Variable | Default |\n|---|---|\n| `TRACKER_MODE` | `%s` |\n"),
         ("include/tracker/tracker.h", '  const char* mode; /* "%s" (default) | "disabled" */\n'),
         ("include/tracker/tracker.hpp", '  std::string mode = {};  ///< TRACKER_MODE, else "%s"\n'),
-        ("python/tracker/_recording/init.py", '"""Opens.\n    default: mode "%s", the nearest folder.\n"""\n'),
+        ("python/tracker/_recording/init.py", '"""Opens.\n\n    mode: where to; default "%s".\n"""\n'),
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:

@@ -224,7 +224,7 @@ def test_what_has_not_arrived_at_the_end_is_dropped_and_counted(store: Path, dri
     run.finish(timeout=0.2)
     assert time.monotonic() - begin < 5
     losses = tracker.open_run(run.id).losses
-    assert (losses["stored"], losses["dropped"]) == (1, 1)
+    assert (losses.stored, losses.dropped) == (1, 1)
 
 
 def test_a_device_that_fails_costs_what_was_on_its_way_and_says_so(
@@ -238,7 +238,7 @@ def test_a_device_that_fails_costs_what_was_on_its_way_and_says_so(
         assert run.status().values_on_device == 0
         run.log({"b": 1.0}, step=2)
     losses = tracker.open_run(run.id).losses
-    assert (losses["stored"], losses["dropped"]) == (1, 2)
+    assert (losses.stored, losses.dropped) == (1, 2)
     assert "device-side assert triggered" in capfd.readouterr().err
 
 

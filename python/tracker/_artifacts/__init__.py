@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Artifacts in the making, and how a run logs and uses them.
+"""Artifacts that a program makes, and how a run logs and uses them.
 
-Imports the shared modules and _reading.
+It may import the shared modules and _reading.
 """

@@ -16,11 +16,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tracker import _arguments, _core, _open_runs
 from tracker._plain_values import plain
-from tracker._reading.own_copy import stored_artifact
-from tracker._reading.stored_artifact import ArtifactFile, Reading, StoredArtifact
+from tracker._reading.stored_objects import ArtifactFile, Reading, StoredArtifact, artifact_of_pickle
 
 if TYPE_CHECKING:
-    from tracker._recording.run import Run
+    from tracker._open_runs import OpenRun
 
 WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
 STAGING = "staging"
@@ -126,7 +125,7 @@ class Artifact(Reading):
             raise TypeError(f"the artifact {self.name!r} cannot be pickled before a run has logged it")
         self.wait()
         version = self._version()
-        return stored_artifact, (version.store_path, f"{version.name}@{version.digest}", version.project)
+        return artifact_of_pickle, (version.store_path, f"{version.name}@{version.digest}", version.project)
 
     # --- making it ------------------------------------------------------------------------------------------------
 
@@ -306,11 +305,9 @@ class Artifact(Reading):
         Raises TimeoutError after `timeout` seconds, and what refused it: StoreError for a file that has changed or a
         disk that refuses, NotFoundError for a file that is gone, LimitError where there is no room.
         """
-        from tracker._recording.run import seconds
-
         if self._logged is None:
             raise ValueError(f"the artifact {self.name!r} was not logged: run.log_artifact() does")
-        left = None if timeout is None else seconds("timeout", timeout)
+        left = None if timeout is None else _arguments.seconds("timeout", timeout)
         while not self._logged.wait(WAIT_SLICE_S if left is None else min(left, WAIT_SLICE_S)):
             left = None if left is None else left - WAIT_SLICE_S
             if left is not None and left <= 0:
@@ -349,7 +346,7 @@ class Artifact(Reading):
         return f"<tracker.Artifact {self.qualified_name or self.name}, {self.state}>"
 
 
-def _type_of(run: Run, name: str) -> str | None:
+def _type_of(run: OpenRun, name: str) -> str | None:
     """The type of an artifact that is there already: all its versions have it."""
     try:
         return _core.find_artifact(_core.Store.open(run._core.store_path), name, run.project).type
@@ -358,7 +355,7 @@ def _type_of(run: Run, name: str) -> str | None:
 
 
 def _made_from(
-    run: Run, path: str, name: str | None, type: str | None, otherwise: str | None, copy: bool | None
+    run: OpenRun, path: str, name: str | None, type: str | None, otherwise: str | None, copy: bool | None
 ) -> Artifact:
     folder = Path(path).is_dir()
     called = Path(path).absolute().name if name is None else name
@@ -374,7 +371,7 @@ def _made_from(
 
 
 def log(
-    run: Run,
+    run: OpenRun,
     given: object,
     name: str | None,
     type: str | None,
@@ -412,7 +409,7 @@ def log(
     return artifact
 
 
-def use(run: Run, given: object, type: str | None, use_as: str | None) -> Artifact | StoredArtifact:
+def use(run: OpenRun, given: object, type: str | None, use_as: str | None) -> Artifact | StoredArtifact:
     part = "" if use_as is None else _text("use_as", use_as)
     if isinstance(given, StoredArtifact):
         given = given.qualified_name

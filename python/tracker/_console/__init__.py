@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the process prints, captured: by the streams of Python, or by descriptors and a relay process.
+"""What the process prints, captured at the streams of Python, or at the descriptors by a relay process.
 
-Imports the shared modules only.
+It may import the shared modules.
 """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Media that log() takes: their classes, their encoding, and the queue where they wait for it.
+"""Images, tables and all other media that log() takes: their classes, and the queue where they wait for encoding.
 
-Imports the shared modules only.
+It may import the shared modules.
 """
+
+from tracker._media import log_media as log_media  # gives the core its functions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Media: what log() takes beside numbers and texts. This is their base class and the way from log() to the run.
+"""Media: what log() takes beside numbers and texts. This is their base class; log_media.py is the way from log() on.
 
 A medium is checked and copied by its constructor, so that what it was made from may change at once. Small ones become
 an event of the run in the call; the others wait for the thread that encodes them (encode_queue.py).
@@ -7,15 +7,10 @@ an event of the run in the call; the others wait for the thread that encodes the
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import time
 from typing import Any, TypeVar
 
 from tracker import _core
-from tracker._media.encode_queue import Encoder, Item, Payload, queue, reason_of
-from tracker._media.refused_value_hint import hint
+from tracker._media.encode_queue import Encoder, Payload
 
 # A value up to here is a part of its event
 # Limit: bytes of a text or of numbers within an event. Beyond it: stored as a file.
@@ -28,9 +23,6 @@ REMARKS_MAX = 8
 # Media of one list
 # Limit: media of one list. Beyond it: the rest is dropped and counted.
 LIST_VALUES_MAX = 1000
-# Errors that can be made of one text
-_PLAIN = (TypeError, ValueError, OverflowError)
-FULL = "no memory is left for media that wait to be encoded, and the disk did not take it raw"
 
 
 Made = TypeVar("Made", bound="Media")
@@ -147,109 +139,3 @@ def withheld(key: str, value: Media) -> Media:
     small one; anything else as it is."""
     is_text = value._encoder is not None and getattr(value._encoder, "document", "json") != "json"
     return value._withheld() if is_text and _core.is_secret_key(key) else value
-
-
-def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
-    """Called by log() for each medium or list of them. What it returns is raised by a strict run."""
-    core: _core.RunCore = run._core
-    listed, problem = _media_of(list(given)) if isinstance(given, (list, tuple)) else ([given], None)
-    values = [value for value in listed if isinstance(value, Media) and hasattr(value, "_payload")]
-    if len(values) < len(listed):
-        other = next(value for value in listed if not isinstance(value, Media) or not hasattr(value, "_payload"))
-        found = type(other).__name__
-        made = not isinstance(other, Media)
-        why = f"a list of media holds a {found}" if made else f"its {found} was not made by its constructor"
-        why += f": {problem}" if problem is not None else hint(other) if made else ""
-        core.reject_media(key, why)
-        problem = TypeError(f"'{key}': {why}")
-    for refused in [value._error for value in values if value._error is not None]:
-        core.reject_media(key, str(refused) or type(refused).__name__)
-        problem = problem or type(refused)(f"'{key}': {refused}") if type(refused) in _PLAIN else problem or refused
-    values = [value for value in values if value._error is None]
-    if not values and core.takes_media:
-        return problem
-    code = core.begin_media(key, step, len(values))
-    if code != "ok":
-        ended = run._pid == os.getpid() and core.finished  # what a forked child has is inert, which is no error
-        return problem or (_core.ClosedError(f"'{key}': the run has ended") if ended else None)
-    if len(values) > LIST_VALUES_MAX:
-        detail = f"a list of {len(values):,} media; at most {LIST_VALUES_MAX:,} are taken"
-        core.drop_media(key, "list too long", detail, len(values) - LIST_VALUES_MAX)
-        problem = problem or _core.LimitError(f"'{key}': {detail}")
-    left = min(len(values), LIST_VALUES_MAX)
-    try:
-        call, time_us = core.next_media_call(), time.time_ns() // 1000
-        for index, value in enumerate(values[:LIST_VALUES_MAX]):
-            place = {"index": index} if isinstance(given, (list, tuple)) else {}
-            left -= 1
-            problem = _log_one(run, key, step, call, time_us, value, place) or problem
-    except BaseException as error:  # what a signal's handler raises
-        core.drop_media(key, reason_of(error), "the call was interrupted", left)
-        raise
-    return problem
-
-
-def _media_of(listed: list[object]) -> tuple[list[object], BaseException | None]:
-    """With what log() takes as a medium by itself as one, and why something of that is none."""
-    problem: BaseException | None = None
-    for i, each in enumerate(listed):
-        try:
-            listed[i] = each if isinstance(each, Media) else _coerce(each) or each
-        except Exception as error:
-            problem = error
-    return listed, problem
-
-
-def _tell(run: Any, key: str, remarks: tuple[str, ...]) -> None:
-    """Counts what is logged in a plainer form, and says it once a name."""
-    told: dict[str, int] = run._plainer
-    told[key] = told.get(key, 0) + 1
-    if told[key] == 1:
-        with contextlib.suppress(Exception):  # no stderr
-            print(f"tracker: '{key}': {'; '.join(remarks)} (said once)", file=sys.stderr)
-
-
-def _log_one(
-    run: Any, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
-) -> BaseException | None:
-    if value._remarks:
-        _tell(run, key, value._remarks)
-    value = withheld(key, value)
-    core: _core.RunCore = run._core
-    if value._encoder is not None:
-        item = Item(core, key, step, call, time_us, value._encoder, value._payload, place)
-        try:
-            taken = queue().put(item)
-        except BaseException as error:
-            if queue().settle(item):
-                core.drop_media(key, reason_of(error), f"{type(error).__name__} in the call", 1)
-            if isinstance(error, Exception):
-                return error
-            raise
-        if taken:
-            return None
-        core.drop_media(key, "queue full", FULL, 1)
-        return _core.LimitError(f"'{key}': {FULL}")
-    try:
-        core.log_media(key, step, call, time_us, {**(value._description or {}), **place})
-    except Exception as error:
-        core.drop_media(key, reason_of(error), str(error), 1)
-        return error
-    return None
-
-
-def _coerce(value: object) -> Media | None:
-    """What log() takes without a constructor; None for anything else."""
-    library = type(value).__module__.partition(".")[0]
-    if library in ("matplotlib", "PIL"):
-        from tracker._media.image import Image
-
-        return Image(value) if hasattr(value, "savefig") or hasattr(value, "tobytes") else None
-    if library == "plotly" and hasattr(value, "to_json"):
-        from tracker._media.documents import Plotly
-
-        return Plotly(value)
-    return None
-
-
-_core._set_media_hook(Media, _log, _coerce)

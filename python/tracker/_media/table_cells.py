@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tracker import _core
-from tracker._media.medium import Media, _coerce, clean_text
+from tracker._media.coerced import coerced
+from tracker._media.medium import Media, clean_text
 from tracker._plain_values import DEPTH_MAX, plain
 
 # Limit: characters of a cell's text. Beyond it: cut.
@@ -120,7 +121,7 @@ class Cells:
         return value.tolist()
 
     def _medium(self, value: Any) -> Any:
-        medium = value if isinstance(value, Media) else _coerce(value)
+        medium = value if isinstance(value, Media) else coerced(value)
         if medium is None:
             return self._as_text(value)
         if medium._error is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What reads runs back, of a store or of a server: rows, charts, texts, media, lists of runs.
+"""Runs and artifacts that are read back, of a store or of a server.
 
-Imports the shared modules, _media and _console.
+It may import the shared modules, _media and _console.
 """

@@ -38,7 +38,7 @@ class StopRequest(NamedTuple):
     attempt: int
 
 
-class Told:
+class AlertsOfRun:
     """Base of StoredRun."""
 
     _folder: _core.RunFolder
@@ -59,8 +59,3 @@ class Told:
         """What `tracker stop` asked last and nobody took back; of an earlier attempt too."""
         request = self._folder.stop_request()
         return None if request is None else StopRequest(*request)
-
-    def _repr_html_(self) -> str:
-        from tracker._reading import notebook_page
-
-        return notebook_page.stored_run(self)  # type: ignore[arg-type]

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from tracker import _arguments, _core, _open_runs
 from tracker._reading import open_store
 from tracker._reading.row_selection import utc
-from tracker._reading.run_list import Documents, RunList
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.run_list import RunList
+from tracker._reading.run_reader import Documents
+from tracker._reading.stored_objects import StoredRun
 
 if TYPE_CHECKING:
-    from tracker._recording.run import Run
+    from tracker._open_runs import OpenRun
 
 _printed: set[str] = set()  # problems of stored runs, each printed once in this process
 
@@ -115,19 +116,19 @@ def open_run(name: str | os.PathLike[str], dir: object) -> StoredRun:
     return run
 
 
-def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:
+def summary_of(run: OpenRun, wait_s: float) -> dict[str, Any] | None:
     """The summary of a run that this process records or has recorded. None where the store does not take what was
     logged within wait_s: it would not answer a reader either, and a training must not hang there."""
     writes = not run._core.finished and run._pid == os.getpid()
     if writes and not run._core.status()["degraded"] and not run.flush(wait_s):
         return None
     try:
-        return StoredRun(_folder_of(run)).summary
+        return StoredRun(folder_of(run)).summary
     except (_core.TrackerError, ValueError):
         return {}  # nothing stored yet: the disk refuses, or mode="disabled"
 
 
-def _folder_of(run: Run) -> _core.RunFolder:
+def folder_of(run: OpenRun) -> _core.RunFolder:
     """Where it was begun, or, if it was moved from there, the one of all runs of the store that has its uid."""
     try:
         folder = _core.RunFolder.of(run._core.dir)

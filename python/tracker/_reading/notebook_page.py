@@ -11,8 +11,33 @@ from typing import TYPE_CHECKING, Any
 from tracker import _core
 
 if TYPE_CHECKING:
-    from tracker._reading.stored_run import StoredRun
-    from tracker._recording.run import Run
+    import datetime
+    from typing import Protocol
+
+    class PageRun(Protocol):
+        """What a page shows of a StoredRun."""
+
+        @property
+        def project(self) -> str: ...
+        @property
+        def id(self) -> str: ...
+        @property
+        def state(self) -> str: ...
+        @property
+        def state_detail(self) -> str: ...
+        @property
+        def created(self) -> datetime.datetime: ...
+        @property
+        def dir(self) -> str: ...
+        @property
+        def config(self) -> dict[str, Any]: ...
+        @property
+        def summary(self) -> dict[str, Any]: ...
+        @property
+        def alerts(self) -> list[Any]: ...
+        def metrics(self) -> list[Any]: ...
+        def chart(self, name: str, *, pixels: int) -> Any: ...
+
 
 # Limit: metrics on the page of a run in a notebook. Beyond it: "and n more".
 METRICS_MAX = 20
@@ -62,7 +87,7 @@ def _table(rows: list[str]) -> str:
     return f"<table>{''.join(rows)}</table>" if rows else ""
 
 
-def _spark(run: StoredRun, metric: str) -> str:
+def _spark(run: PageRun, metric: str) -> str:
     """An SVG whose line touches the smallest and the largest value of each column of pixels; "" where it has none."""
     try:
         chart = run.chart(metric, pixels=CELLS)
@@ -95,10 +120,10 @@ def _part(value: float, low: float, high: float) -> float:
     return (value / 2 - low / 2) / span if span > 0 else 0.5
 
 
-def _metrics(run: StoredRun) -> str:
-    metrics = run.metrics()
+def _metrics(run: PageRun) -> str:
+    metrics, summary = run.metrics(), run.summary
     rows = [
-        _row([_text(m["name"]), f"{m['points']:,}", _number(m.get("last", "")), _spark(run, m["name"])])
+        _row([_text(m.name), f"{m.points:,}", _number(summary.get(m.name, "")), _spark(run, m.name)])
         for m in metrics[:METRICS_MAX]
     ]
     if len(metrics) > METRICS_MAX:
@@ -106,7 +131,7 @@ def _metrics(run: StoredRun) -> str:
     return _table(rows)
 
 
-def _config(run: StoredRun) -> str:
+def _config(run: PageRun) -> str:
     config = list(run.config.items())
     rows = [_row([_text(key), _text(value)]) for key, value in config[:CONFIG_MAX]]
     if len(config) > CONFIG_MAX:
@@ -114,7 +139,7 @@ def _config(run: StoredRun) -> str:
     return _table(rows)
 
 
-def _alerts(run: StoredRun) -> str:
+def _alerts(run: PageRun) -> str:
     alerts = run.alerts
     return _table([_row([alert.level, _text(alert.title), _text(alert.text)]) for alert in alerts[-ALERTS_MAX:]])
 
@@ -123,7 +148,7 @@ def _page(head: str, parts: list[str]) -> str:
     return f'<div class="tracker-run"><b>{head}</b>{"".join(parts)}</div>'
 
 
-def stored_run(run: StoredRun) -> str:
+def stored_run(run: PageRun) -> str:
     """StoredRun._repr_html_()."""
     state = run.state
     detail = f": {_text(run.state_detail)}" if run.state_detail else ""
@@ -133,13 +158,6 @@ def stored_run(run: StoredRun) -> str:
     return _page(head, [facts, _alerts(run), _config(run), _metrics(run)])
 
 
-def live_run(run: Run) -> str:
-    """Run._repr_html_(): as its readers see it, or in a line where nothing is stored here."""
-    from tracker._reading.stored_run import StoredRun
-
-    try:
-        if run._core.recording or run._recorded:
-            return stored_run(StoredRun(_core.Store.open(run._core.store_path).find(run.uid)))
-    except (_core.TrackerError, ValueError):  # nothing is stored yet, or the disk refuses
-        pass
-    return _page(f"{_text(run.project)}/{_text(run.id)}", [" not recording" if not run._core.recording else ""])
+def nothing_stored(project: str, id: str, recording: bool) -> str:
+    """Run._repr_html_() of a run of which nothing is stored."""
+    return _page(f"{_text(project)}/{_text(id)}", [] if recording else [" not recording"])

@@ -4,17 +4,39 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from tracker import _arguments, _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def store_before_hydra() -> str | None:
+    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
+    hydra: Any = sys.modules.get("hydra.core.hydra_config")
+    if hydra is None or os.environ.get("TRACKER_DIR"):
+        return None
+    try:
+        if not hydra.HydraConfig.initialized():
+            return None
+        from pathlib import Path
+
+        start = Path(hydra.HydraConfig.get().runtime.cwd)
+    except Exception:
+        return None
+    for folder in (start, *start.parents):
+        if (folder / ".tracker").is_dir():
+            return str(folder / ".tracker")
+    return str(start / ".tracker")
 
 
 def _path_of(dir: object) -> tuple[str, bool]:
     """The folder and whether somebody named it."""
-    from tracker._recording.init import _store_before_hydra
-
     named = _arguments.folder("dir", dir)
     try:
-        path = _core.Store.resolve(named or _store_before_hydra() or "")
+        path = _core.Store.resolve(named or store_before_hydra() or "")
     except UnicodeDecodeError as error:
         raise ValueError(
             f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"

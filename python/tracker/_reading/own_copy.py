@@ -18,20 +18,6 @@ class OwnCopy:
         return self
 
 
-def stored_run(path: str, in_store: bool) -> Any:
-    from tracker import _core
-    from tracker._reading import stored_run
-
-    return stored_run.StoredRun(_core.RunFolder.of(path), in_store)
-
-
-def stored_artifact(store: str, name: str, project: str) -> Any:
-    from tracker import _core
-    from tracker._reading.stored_artifact import StoredArtifact
-
-    return StoredArtifact(_core.find_artifact(_core.Store.open(store), name, project))
-
-
 class KeptRows:
     """The columns of a history that came in a pickle, as _core.Rows and _core.Table give them."""
 

@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from tracker import _core
+from tracker._reading.accounts import RemoteLosses, RemoteMetric, RemoteWriter, of_answer
 from tracker._reading.chart import SYSTEM_PREFIX, Chart
 from tracker._reading.console_lines import LINES_MAX, ConsoleLine, ConsoleOutput
 from tracker._reading.remote_series import RemoteHistory, Series, cells_of, read_series
@@ -156,23 +157,15 @@ class RemoteRun:
         return tuple(self._look()["problems"])
 
     @property
-    def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped + pending, by_reason, rejected_values, recovered, quarantined, …"""
-        losses = dict(self._look()["losses"])
-        losses["by_reason"] = losses.pop("dropped_by_reason")
-        return losses
+    def losses(self) -> RemoteLosses:
+        """The account: where the points of the run are, and how many were lost for which reason."""
+        losses = self._look()["losses"]
+        return of_answer(RemoteLosses, {**losses, "by_reason": losses["dropped_by_reason"]})
 
     @property
-    def writers(self) -> list[dict[str, Any]]:
-        """The processes that recorded the run: writer, attempt, rank, host, pid, state, started, ended, …; times in
-        seconds since 1970."""
-        return [
-            {
-                key.removesuffix("_us"): value / 1e6 if key.endswith("_us") and value is not None else value
-                for key, value in writer.items()
-            }
-            for writer in self._look()["writers"]
-        ]
+    def writers(self) -> list[RemoteWriter]:
+        """The processes that recorded the run."""
+        return [of_answer(RemoteWriter, writer) for writer in self._look()["writers"]]
 
     @property
     def outputs(self) -> list[RemoteUse]:
@@ -184,19 +177,15 @@ class RemoteRun:
         """The versions of artifacts that the run used."""
         return [_use(each) for each in self._look()["inputs"]]
 
-    def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
-        """What is known of each metric without reading its rows: name, type, points, dropped, step_min, step_max, last,
-        min, max, NaNs. system: of the system's series instead."""
-        found = []
-        for each in self._server.pages(f"runs/{self.uid}/series", "series"):
-            each["name"] = each.pop("key")
-            if each["name"].startswith(SYSTEM_PREFIX) == system:
-                found.append(_with_floats(each))
-        return found
+    def metrics(self, *, system: bool = False) -> list[RemoteMetric]:
+        """What is known of each metric without reading its rows. system: of the system's series instead."""
+        answers = self._server.pages(f"runs/{self.uid}/series", "series")
+        metrics = [of_answer(RemoteMetric, {**_with_floats(each), "name": each["key"]}) for each in answers]
+        return [metric for metric in metrics if metric.name.startswith(SYSTEM_PREFIX) == system]
 
     def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*"."""
-        return [each["name"] for each in self.metrics(system=system) if fnmatch.fnmatchcase(each["name"], pattern)]
+        return [each.name for each in self.metrics(system=system) if fnmatch.fnmatchcase(each.name, pattern)]
 
     def history(self, name: str, *, all: bool = False) -> RemoteHistory:
         """The complete rows of one metric by step, the last one of each; all=True: every row in the order logged.

@@ -9,15 +9,24 @@ from tracker._numpy import pandas
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Protocol
 
     import pandas as pd
 
-    from tracker._reading.remote_run import RemoteRun
-    from tracker._reading.stored_run import StoredRun
+    class RunOfRow(Protocol):
+        """What a row has of a StoredRun or a RemoteRun."""
+
+        @property
+        def project(self) -> str: ...
+        @property
+        def id(self) -> str: ...
+        @property
+        def uid(self) -> str: ...
+        @property
+        def created(self) -> datetime.datetime: ...
 
 
-def frame_row(run: StoredRun | RemoteRun, row: dict[str, Any]) -> dict[str, Any]:
+def frame_row(run: RunOfRow, row: dict[str, Any]) -> dict[str, Any]:
     finished = row["finished"]
     end = datetime.datetime.now(datetime.UTC) if finished is None else finished
     out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}

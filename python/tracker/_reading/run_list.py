@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,32 +12,7 @@ from tracker._reading.run_frame import frame_of, frame_row
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tracker._reading.stored_run import StoredRun
-
-
-# Items of a list that are opened one by one for config or summary; for a further one the catalog is read once for all.
-OPENED_MAX = 8
-
-
-class Documents:
-    """Config and summary of the finished runs of a list, from the catalog. Threads: any."""
-
-    def __init__(self, rows: Callable[[], dict[str, dict[str, Any]]]) -> None:
-        self._rows = rows
-        self._asked: set[str] = set()
-        self._read: dict[str, dict[str, Any]] | None = None
-
-    def of(self, uid: str, document: str) -> dict[str, Any] | None:
-        """A copy. None: the run has to be opened, because it has not finished, the catalog lacks the document, or few
-        runs of the list were asked for one so far."""
-        self._asked.add(uid)
-        if len(self._asked) <= OPENED_MAX:
-            return None
-        if self._read is None:
-            self._read = self._rows()
-        row = self._read.get(uid)
-        found = row[document] if row is not None and row["state"] == "finished" else None
-        return copy.deepcopy(found) or None
+    from tracker._reading.stored_objects import StoredRun
 
 
 class RunList(OwnCopy, Sequence["StoredRun"]):

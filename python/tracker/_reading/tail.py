@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from tracker import _core
+from tracker._arguments import seconds
 from tracker._reading import row_selection
 from tracker._reading.history import History
 from tracker._reading.own_copy import OwnCopy
-from tracker._recording.run import seconds
 
 POLL_S = 0.2
 ROWS_MAX = 1 << 20

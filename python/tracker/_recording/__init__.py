@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What records a run in this process: init(), the Run and its verbs, its end.
+"""init(), the Run that this process records, and what a run does until its end.
 
-Imports every other room but compat, exchange and server.
+It may import the shared modules and every other room that begins with "_".
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 
 from tracker import _core
 from tracker._plain_values import plain_config, refuse
+from tracker._reading.stored_config import entry, find
 
 # For the store to take what was logged, before the summary is read; the same once it has not.
 # Limit: ms that run.summary waits for the store. Beyond it: the values are those of the last read, reported once.
@@ -20,31 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tracker._plain_values import Refused
-
-
-def _find(tree: dict[str, Any], path: str) -> Any:
-    """The value under a key, or under a path with "/" through nested dicts. KeyError when there is none."""
-    if dict.__contains__(tree, path):
-        return tree[path]
-    head, slash, rest = path.partition("/") if isinstance(path, str) else ("", "", "")
-    below = dict.get(tree, head)
-    if slash and isinstance(below, dict):
-        return _find(below, rest)
-    raise KeyError(path)
-
-
-def entry(mapping: Mapping[str, Any], kind: str, key: str) -> Any:
-    """mapping.key: the entry of that name; AttributeError where there is none, with a close name."""
-    try:
-        if not key.startswith("__"):
-            return mapping[key]
-    except KeyError:
-        import difflib
-
-        close = difflib.get_close_matches(key, mapping, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise AttributeError(f"{kind} has no entry {key!r}{hint}") from None
-    raise AttributeError(key)
 
 
 class _Entries(MutableMapping[str, "Any"]):
@@ -87,28 +63,6 @@ class _Entries(MutableMapping[str, "Any"]):
         return dict, (self._tree(),)
 
 
-class StoredConfig(dict[str, "Any"]):
-    """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
-
-    __slots__ = ()
-
-    def __getattr__(self, key: str) -> Any:
-        found = entry(self, "config", key)
-        return StoredConfig(found) if type(found) is dict else found
-
-    def __missing__(self, key: str) -> Any:
-        return _find(self, key)
-
-    def __contains__(self, key: object) -> bool:
-        return super().__contains__(key) or (isinstance(key, str) and self.get(key, self) is not self)
-
-    def get(self, key: str, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
-
-
 class Config(_Entries):
     """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
 
@@ -126,11 +80,11 @@ class Config(_Entries):
 
     def _tree(self) -> dict[str, Any]:
         tree = self._core.config()
-        found = _find(tree, self._prefix[:-1]) if self._prefix else tree
+        found = find(tree, self._prefix[:-1]) if self._prefix else tree
         return found if isinstance(found, dict) else {}
 
     def __getitem__(self, key: str) -> Any:
-        value = _find(self._tree(), key)
+        value = find(self._tree(), key)
         return Config(self._core, f"{self._prefix}{key}/") if isinstance(value, dict) else value
 
     def __setitem__(self, key: str, value: object) -> None:
@@ -220,7 +174,7 @@ class Summary(_Entries):
 
     def __getitem__(self, key: str) -> Any:
         explicit = self._run._core.explicit_summary().get(key)
-        return explicit if explicit is not None else _find(self._tree(), key)
+        return explicit if explicit is not None else find(self._tree(), key)
 
     def __setitem__(self, key: str, value: object) -> None:
         refused: Refused = []

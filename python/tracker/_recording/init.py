@@ -9,8 +9,11 @@ import sys
 from tracker import _arguments, _core, _multiprocessing_parent, _open_runs
 from tracker._console import stream_wrappers
 from tracker._plain_values import plain_config, refuse
+from tracker._reading.open_store import store_before_hydra
 from tracker._recording import torch_process_group
 from tracker._recording.run import Run
+
+CELL_REASON = "another cell called init()"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,23 +95,30 @@ def _source_folder() -> str | None:
         return None
 
 
-def _store_before_hydra() -> str | None:
-    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
-    hydra: Any = sys.modules.get("hydra.core.hydra_config")
-    if hydra is None or os.environ.get("TRACKER_DIR"):
-        return None
+def _cell_number() -> int | None:
+    """The number of the execution of the cell that runs now, In[7]; None outside of a kernel of a notebook."""
+    ipython: Any = sys.modules.get("IPython")
     try:
-        if not hydra.HydraConfig.initialized():
+        shell = ipython.get_ipython()
+        if shell is None or not hasattr(shell, "kernel"):
             return None
-        from pathlib import Path
-
-        start = Path(hydra.HydraConfig.get().runtime.cwd)
-    except Exception:
+        return int(shell.execution_count)
+    except Exception:  # a half-imported or replaced module decides nothing
         return None
-    for folder in (start, *start.parents):
-        if (folder / ".tracker").is_dir():
-            return str(folder / ".tracker")
-    return str(start / ".tracker")
+
+
+def _begin_cell() -> int | None:
+    """_cell_number(). It finishes the live runs that other cells have opened, and prints one line: else each time that
+    a cell runs again one more run would last until the end of the kernel (docs/notebooks.md)."""
+    now = _cell_number()
+    if now is None:
+        return None
+    for run in _open_runs.live_runs():
+        if run._pid != os.getpid() or run._cell is None or run._cell == now:
+            continue
+        run._finish("finished", 0, CELL_REASON)
+        print(f"tracker: {run.project}/{run.id} finished: {CELL_REASON} (docs/notebooks.md)", file=sys.stderr)
+    return now
 
 
 def init(
@@ -146,30 +156,48 @@ def init(
 ) -> Run:
     """Opens a run, which becomes the current one of its thread, asyncio task or other context (tracker.run, .log).
 
-    An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
-    default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
-    config: a mapping, an object with fields. id: a label, unique in its project; with resume="allow" or "must" the run
-    goes on where it exists. resume_from="run@step" goes on with that run: what its earlier attempts logged behind the
-    step is shadowed, readable with all=True; "run" alone hides nothing. duplicate_policy: what readers see of a step
-    logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
-    others leave a sign of life. strict=True raises what is otherwise counted. rank and world_size beat what the
-    environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
-    are dropped and counted, and nothing is ever deleted for it. Several live runs in one process are legal: functions
-    of the module take the newest of their context, else of the main thread's, else of the process (docs/guarantees.md).
-    What Python prints is recorded too, unless console="off", capture="none" or TRACKER_CAPTURE=none; console="fd"
-    records what native code and child processes print as well.
-    Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
-    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
-    command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets
-    that are found in them; capture="none" leaves all out.
-    on_sigterm="mark": SIGTERM marks the run as preempted, however its process ends then, and goes on to the handler
-    that was there before, or ends the process as it would have; from whichever thread init is called, also while native
-    code runs. Once the run has ended the handler before is back; one that is installed later takes its place and is to
-    call run.mark_preempting(). on_exit="leave": a process that exits leaves the run that nobody finished as if it were
-    killed, at once and crashed; all it logged is recovered. "finish" (default): finished, or failed by the exit code.
-    mode="online": what is stored is also sent in the background, to the server of host and token, else TRACKER_HOST and
-    TRACKER_TOKEN, else tracker.login(). tensorboard: a folder; a live event file goes in <folder>/<project>/<id>/.
+    An argument beats its variable of the environment, which is named in brackets and beats the default.
 
+    project: default "default" (TRACKER_PROJECT).
+    name: the display name; default: the id.
+    config: a mapping, or an object with fields; default: empty.
+    tags, group, job_type, notes: labels of the run; default: none.
+    id: a label, unique in its project; default: made up, such as "brisk-otter-417" (TRACKER_RUN_ID).
+    resume: "never", "allow": the run with this id goes on where it exists, or "must"; default "never".
+    mode: "local", "online", "offline" or "disabled"; default "local" (TRACKER_MODE). "online": what is stored is also
+        sent in the background, to the server of `host`.
+    dir: the store; default: the nearest .tracker folder upward, else ./.tracker (TRACKER_DIR).
+    ranks: "first": of a distributed job rank 0 records; "observe": the others leave a sign of life in the run, and
+        their system series and console; "all": every rank records into the run; default "first" (TRACKER_RANKS).
+    strict: True raises what is otherwise counted; default: False.
+    journal: "shm", "disk" or "memory": what survives a kill; default: the best that the machine offers.
+    on_full: a full journal makes log() "wait" a while, then drop and count, "drop", or "block" as long as the store
+        takes nothing; default "wait".
+    quiet: no line on stderr at start and end; default: False.
+    rank, world_size: of this process in its job; default: what the launcher says (TRACKER_RANK; docs/environment.md).
+    on_sigterm: "mark": SIGTERM marks the run as preempted, however its process ends then, and goes on to the handler
+        that was there before, or ends the process as it would have. It does so from whichever thread init was called,
+        also while native code runs, until the run has ended. A handler that is installed later takes its place and is
+        to call run.mark_preempting(). Default: SIGTERM is left alone.
+    on_exit: "leave": a process that exits leaves the run that nobody finished as if it were killed, at once and
+        crashed; all it logged is recovered. "finish": finished, or failed by the exit code; default "finish".
+    resume_from: "run@step" goes on with that run: what its earlier attempts logged after the step is shadowed, readable
+        with all=True; "run" alone hides nothing. Default: none.
+    duplicate_policy: what readers see of a step logged twice, the "last" value or the "first"; default "last".
+    max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points are dropped and
+        counted, and nothing is ever deleted for it. Default: no bound (TRACKER_MAX_DISK).
+    console: "python": what Python prints is recorded; "fd": what native code and child processes print too; "off".
+        Default "python", and "off" with capture="none".
+    capture: some of "command", "environment", "diff" (`git diff`) and "source" (a copy of the program's folder, as an
+        artifact), without the secrets that are found in them. They are recorded beside machine, container, packages and
+        git commit, which always are; "none" leaves all out. Default: nothing more (TRACKER_CAPTURE).
+    system_interval: seconds between samples of machine, process and GPUs, series "system/..."; 0: none; default: 15
+        (TRACKER_SYSTEM_INTERVAL).
+    tensorboard: a folder: a live event file goes in <folder>/<project>/<id>/; default: none.
+    host, token: the server of mode="online"; default: those of tracker.login() (TRACKER_HOST, TRACKER_TOKEN).
+
+    Several live runs in one process are legal: functions of the module take the newest of their context, else of the
+    main thread's, else of the process (docs/guarantees.md).
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     A run that must go on (resume="must", resume_from) and cannot be read is one: StoreError, CorruptError.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
@@ -179,7 +207,7 @@ def init(
     """
     arguments: dict[str, Any] = dict(locals())
     if unknown:
-        _arguments.refuse_unknown(unknown)
+        _arguments.refuse_unknown(unknown, [name for name in arguments if name != "unknown"])
     return _open(_checked(arguments))
 
 
@@ -190,7 +218,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         "max_disk": _arguments.byte_size("max_disk", given["max_disk"]),
         "config": plain_config(given["config"], refused),
         "tags": _arguments.tag_list(given["tags"]),
-        "dir": _arguments.folder("dir", given["dir"]) or _store_before_hydra(),
+        "dir": _arguments.folder("dir", given["dir"]) or store_before_hydra(),
         "child_of_run": _child_of_run(),
         **_torch_rank(),
     }
@@ -225,9 +253,7 @@ def _open(options: dict[str, Any]) -> Run:
     console = options.pop("console", "off")
     cell = None
     if "ipykernel" in sys.modules:
-        from tracker._recording import notebook_cells
-
-        cell = notebook_cells.begin_cell()
+        cell = _begin_cell()
     refused = options.pop("refused")
     run = Run(_core.init_run(options))
     run._cell = cell

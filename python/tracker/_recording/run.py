@@ -8,6 +8,7 @@ import sys
 import time
 
 from tracker import _core, _open_runs
+from tracker._arguments import seconds
 from tracker._console import stream_wrappers
 from tracker._recording.config_summary import Config, Summary
 
@@ -19,19 +20,10 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from tracker._artifacts.artifact import Artifact
-    from tracker._reading.stored_artifact import ArtifactUse, StoredArtifact
+    from tracker._reading.stored_objects import ArtifactUse, StoredArtifact
     from tracker._recording.status import RunStatus
 
 INT64_MIN = -(2**63)
-
-
-def seconds(name: str, value: float) -> float:
-    """A timeout argument. TypeError or ValueError says what was expected."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} must be a number of seconds, got {type(value).__name__}")
-    if not value >= 0:
-        raise ValueError(f"{name} must be 0 or more seconds, got {value}")
-    return float(value)
 
 
 class Run(_core.Run):
@@ -259,9 +251,15 @@ class Run(_core.Run):
         return self._uses("input")
 
     def _uses(self, use: str) -> list[ArtifactUse]:
-        from tracker._reading.stored_artifact import uses_of
+        from tracker._reading.stored_objects import uses
 
-        return uses_of(self, use)
+        if not self.uid or not self._recorded:
+            return []
+        _open_runs.flush_own(self.uid)
+        try:
+            return uses(_core.Store.open(self._core.store_path).find(self.uid), use)
+        except (_core.TrackerError, ValueError):
+            return []  # nothing stored yet: the disk refuses
 
     def alert(self, title: str, text: str = "", level: str = "info") -> None:
         """Tells people something while the run goes on; stored with the time and the run's largest step.
@@ -454,9 +452,16 @@ class Run(_core.Run):
             print(f"tracker: the run {self.project}/{self.id} could not be ended: {own}", file=sys.stderr)
 
     def _repr_html_(self) -> str:
+        """As readers of the run see it; one line where nothing of it is stored."""
         from tracker._reading import notebook_page
+        from tracker._reading.stored_objects import StoredRun
 
-        return notebook_page.live_run(self)
+        try:
+            if self._core.recording or self._recorded:
+                return notebook_page.stored_run(StoredRun(_core.Store.open(self._core.store_path).find(self.uid)))
+        except (_core.TrackerError, ValueError):  # nothing is stored yet, or the disk refuses
+            pass
+        return notebook_page.nothing_stored(self.project, self.id, self._core.recording)
 
     def __repr__(self) -> str:
         what = "" if self._core.recording else ", not recording"

@@ -19,9 +19,18 @@ import weakref
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Protocol
 
-    from tracker._recording.run import Run
+    from tracker._open_runs import OpenRun
+
+    class RunOfModel(OpenRun, Protocol):
+        """What watch() uses of a Run."""
+
+        _watched: list[Any]
+
+        @property
+        def step(self) -> int: ...
+
 
 # Of a model; further ones are left out, which is said.
 # Limit: parameters that run.watch() watches. Beyond it: not watched, reported once.
@@ -38,7 +47,7 @@ NUMBERS = ("norm", "mean", "std", "min", "max")
 FLOAT64 = 1  # of the types of metrics
 
 
-def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str, histograms: bool) -> None:
+def watch(run: RunOfModel, model: Any, log: str | None, log_freq: int, prefix: str, histograms: bool) -> None:
     """Run.watch()."""
     torch: Any = sys.modules.get("torch")
     models = list(model) if isinstance(model, (list, tuple)) else [model]
@@ -60,7 +69,7 @@ def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str, his
             run._watched.append(Watched(run, torch, each, KINDS[log], log_freq, prefix, bool(histograms)))
 
 
-def unwatch(run: Run, model: Any) -> None:
+def unwatch(run: RunOfModel, model: Any) -> None:
     """Run.unwatch()."""
     for watched in list(run._watched):
         if model is None or watched.model() is model:
@@ -72,7 +81,14 @@ class Watched:
     """The hooks of one model. Threads: those of its passes."""
 
     def __init__(
-        self, run: Run, torch: Any, model: Any, kinds: tuple[str, ...], log_freq: int, prefix: str, histograms: bool
+        self,
+        run: RunOfModel,
+        torch: Any,
+        model: Any,
+        kinds: tuple[str, ...],
+        log_freq: int,
+        prefix: str,
+        histograms: bool,
     ) -> None:
         self.run, self.torch, self.kinds, self.log_freq, self.prefix = run, torch, kinds, log_freq, prefix
         self.histograms = histograms

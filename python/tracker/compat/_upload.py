@@ -13,7 +13,7 @@ from tracker.compat._report import gated, report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracker._reading.stored_run import StoredRun
+    from tracker._reading.stored_objects import StoredRun
     from tracker._recording.run import Run
 
 TOKEN_PREFIX = "trk_"  # of every token that a tracker server makes

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracker import _core
-
-Progress = Callable[[int, int], None]
+    from tracker.exchange.run_file import Progress
 
 
 def import_source(

@@ -22,7 +22,7 @@ from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, is_unicode
 from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, open_source, text_or
 
 if TYPE_CHECKING:
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 # Limit: bytes of a text, of a line of a metric and of a meta.yaml of MLflow. Beyond it: cut; left out and named.
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tracker import _core
 from tracker._numpy import numpy
-from tracker._reading.stored_run import StoredRun
+from tracker._reading.stored_objects import StoredRun
 
 if TYPE_CHECKING:
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 PARQUET_ROWS = 1024 * 1024
 
@@ -28,7 +28,7 @@ def write_parquet(
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Parquet needs pyarrow: pip install pyarrow (CSV needs nothing)") from None
     run = StoredRun(_core.RunFolder.of(folder), in_store=False)
-    stored = {metric["name"]: metric["points"] for metric in [*run.metrics(), *run.metrics(system=True)]}
+    stored = {metric.name: metric.points for metric in [*run.metrics(), *run.metrics(system=True)]}
     numbers = run.series() + run.series(system=True)
     texts = run.text_names()
     for name in metrics:

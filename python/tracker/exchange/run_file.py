@@ -13,8 +13,8 @@ from tracker.exchange.rows import Rows
 
 if TYPE_CHECKING:
     from tracker import _core
-    from tracker.exchange import Progress
 
+Progress = Callable[[int, int], None]  # (what is read, all of it)
 PROGRESS_BYTES = 1 << 20
 # What a value of a hostile or odd file makes Python or the core raise.
 NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)

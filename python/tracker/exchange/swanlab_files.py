@@ -19,7 +19,7 @@ from tracker.exchange.swanlab_media import TEXT, media_of, text_of
 
 if TYPE_CHECKING:
     from tracker import _core
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 # Limit: metrics of a SwanLab run whose kind is remembered. Beyond it: they count as the program's.
 SWANLAB_COLUMNS_MAX = 262_144

@@ -20,7 +20,7 @@ from tracker.exchange.trackio_media import media_of
 
 if TYPE_CHECKING:
     from tracker import _core
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 TABLES = {"metrics": {"timestamp", "run_name", "step", "metrics"}}
 # Limit: bytes of a row of JSON of Trackio. Beyond it: left out and counted.

@@ -22,7 +22,7 @@ from tracker.exchange.wandb_media import is_list, media_of
 
 if TYPE_CHECKING:
     from tracker import _core
-    from tracker.exchange import Progress
+    from tracker.exchange.run_file import Progress
 
 # Record.record_type, as far as it is read; the others are counted by these names.
 HISTORY, SUMMARY, OUTPUT, CONFIG, FILES, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 6, 7, 13, 17, 18

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-CONSOLE = Path(__file__).parent / "console"
-
 
 def serve(store: str, host: str, port: int, takes_uploads: bool, opens_browser: bool, allowed_hosts: list[str]) -> None:
     """Serves the store until SIGTERM or Ctrl-C. Call it in the main thread.
@@ -17,7 +15,7 @@ def serve(store: str, host: str, port: int, takes_uploads: bool, opens_browser: 
     One line on stderr has the address when the server is ready. ModuleNotFoundError: the extra is not installed, or a
     browser is to show a console that was not built; OSError: the port is taken.
     """
-    if not takes_uploads and not (CONSOLE / "index.html").is_file():
+    if not takes_uploads and not (Path(__file__).parent / "console" / "index.html").is_file():
         raise ModuleNotFoundError(
             "the web console was not built: in a source tree `make console` builds it, and so does `pip install .` "
             "without `-C console=off`"

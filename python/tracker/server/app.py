@@ -18,7 +18,6 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 
 from tracker import _core
-from tracker.server import CONSOLE
 
 API = "/api/v1/"
 # Of the bodies of all requests at once; between two parts of a body.
@@ -36,6 +35,7 @@ SAFETY = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+CONSOLE = Path(__file__).parent / "console"
 NO_CONSOLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>tracker</title>
 <h1>tracker</h1><p>The server runs. Its console was not built: in a source tree <code>make console</code> builds it, and
 so does <code>pip install .</code> without <code>-C console=off</code>.</p></html>"""

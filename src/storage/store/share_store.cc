@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -298,7 +298,7 @@ def test_training_goes_on_beside_what_is_newer(
     else:
         assert "version" in said or case in ("frame", "segment"), "init reads no rows"
         again = tracker.open_run(mine.uid, dir=str(root / "store"))
-        newest = max(w["attempt"] for w in again.writers)
+        newest = max(w.attempt for w in again.writers)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is newer
             assert again.history("loss", attempts=newest).steps.tolist() == list(range(10))

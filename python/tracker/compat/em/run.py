@@ -153,8 +153,9 @@ def of_stored(stored: tracker.StoredRun) -> Run:
 
 
 def _resumed(stored: tracker.StoredRun) -> tracker.Run:
-    for run in _open_runs.live_runs():
+    live: Any = _open_runs.live_runs()
+    for run in live:
         if run.uid == stored.uid and run._pid == os.getpid():
-            return run
+            return run  # type: ignore[no-any-return]
     store = Path(stored.dir).parents[2]  # <store>/runs/<project>/<id>
     return tracker.init(project=stored.project, id=stored.id, resume="must", dir=store)

@@ -31,7 +31,7 @@ class RunRecord:
         """The run as it is stored; None where it is not."""
         if self._stored is None and self._run is not None and self._run._recorded:
             try:
-                self._stored = tracker.StoredRun(find_runs._folder_of(self._run))
+                self._stored = tracker.StoredRun(find_runs.folder_of(self._run))
             except (tracker.TrackerError, ValueError):  # nothing is stored yet: the disk refuses
                 return None
         return self._stored

@@ -16,8 +16,7 @@ from tracker.compat import _config_file, _upload
 from tracker.compat._accepted import accept
 from tracker.compat._report import opened, report
 from tracker.compat.swanlab import _names
-from tracker.compat.swanlab._config import ModuleConfig
-from tracker.compat.swanlab._run import Run, add, current
+from tracker.compat.swanlab._run import ModuleConfig, Run, add, current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any
 
 import tracker
 from tracker import _open_runs
+from tracker._recording.module_verbs import current_run
 from tracker.compat._accepted import Inert, accept
 from tracker.compat._report import report
 from tracker.compat.swanlab import _names as names
@@ -150,7 +151,32 @@ def add(run: tracker.Run) -> Run:
 
 def current() -> Run:
     """The current run. RuntimeError without one."""
-    run = _open_runs.current()
+    run = current_run()
     if run is None:
         raise RuntimeError("there is no run; call swanlab.init() first")
     return next((known for known in reversed(_runs) if known._run is run), None) or add(run)
+
+
+class ModuleConfig(Config):
+    """swanlab.config: the config of the current run. Without a run it collects entries for each run to come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_before"] = self.__dict__.pop("_values")
+
+    @property
+    def _values(self) -> dict[str, Any]:  # type: ignore[override]
+        target = self._target()
+        return self._before if target is None else target._values
+
+    def _record(self, changed: dict[str, Any]) -> None:
+        target = self._target()
+        if target is not None:
+            target._record(changed)
+
+    def _target(self) -> Config | None:
+        return None if current_run() is None else current().config
+
+    def _pending(self) -> dict[str, Any]:
+        """What was set without a run."""
+        return dict(self._before)

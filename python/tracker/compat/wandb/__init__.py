@@ -12,6 +12,7 @@ from tracker.compat._accepted import accept as _accept
 from tracker.compat.wandb import _names, _state, errors, util
 from tracker.compat.wandb._init import init
 from tracker.compat.wandb._run import AlertLevel, Run
+from tracker.compat.wandb._run import current_run as _current_run
 from tracker.compat.wandb._server import login
 from tracker.compat.wandb._settings import Settings
 from tracker.compat.wandb.errors import CommError, Error, UsageError
@@ -86,7 +87,7 @@ _LATER = {
 
 def log(data: dict[str, Any], step: int | None = None, commit: bool | None = None, sync: bool | None = None) -> None:
     """Run.log() of the current run. Error before init()."""
-    _state.require("wandb.log()").log(data, step, commit)
+    _current_run("wandb.log()").log(data, step, commit)
 
 
 def finish(exit_code: int | None = None, quiet: bool | None = None) -> None:
@@ -111,7 +112,7 @@ def define_metric(
     overwrite: bool | None = None,
 ) -> Metric:
     """Run.define_metric() of the current run. Error before init()."""
-    current = _state.require("wandb.define_metric()")
+    current = _current_run("wandb.define_metric()")
     return current.define_metric(name, step_metric, step_sync, hidden, summary, goal, overwrite)
 
 
@@ -123,7 +124,7 @@ def log_artifact(
     tags: list[str] | None = None,
 ) -> Artifact:
     """Run.log_artifact() of the current run. Error before init()."""
-    return _state.require("wandb.log_artifact()").log_artifact(artifact_or_path, name, type, aliases, tags)
+    return _current_run("wandb.log_artifact()").log_artifact(artifact_or_path, name, type, aliases, tags)
 
 
 def use_artifact(
@@ -133,7 +134,7 @@ def use_artifact(
     use_as: str | None = None,
 ) -> Artifact:
     """Run.use_artifact() of the current run. Error before init()."""
-    return _state.require("wandb.use_artifact()").use_artifact(artifact_or_name, type, aliases, use_as)
+    return _current_run("wandb.use_artifact()").use_artifact(artifact_or_name, type, aliases, use_as)
 
 
 def save(
@@ -143,12 +144,12 @@ def save(
     glob: bool = True,
 ) -> bool | list[str]:
     """Run.save() of the current run. Error before init()."""
-    return _state.require("wandb.save()").save(glob_str, base_path, policy, glob)
+    return _current_run("wandb.save()").save(glob_str, base_path, policy, glob)
 
 
 def restore(name: str, run_path: str | None = None, replace: bool = False, root: str | None = None) -> Any | None:
     """Run.restore() of the current run. Error before init()."""
-    return _state.require("wandb.restore()").restore(name, run_path, replace, root)
+    return _current_run("wandb.restore()").restore(name, run_path, replace, root)
 
 
 def watch(
@@ -160,17 +161,17 @@ def watch(
     log_graph: bool = False,
 ) -> None:
     """Accepted: gradients are not recorded. Error before init()."""
-    _state.require("wandb.watch()").watch(models, criterion, log, log_freq, idx, log_graph)
+    _current_run("wandb.watch()").watch(models, criterion, log, log_freq, idx, log_graph)
 
 
 def alert(title: str, text: str = "", level: str | None = None, wait_duration: object | None = None) -> None:
     """Run.alert() of the current run. Error before init()."""
-    _state.require("wandb.alert()").alert(title, text, level, wait_duration)
+    _current_run("wandb.alert()").alert(title, text, level, wait_duration)
 
 
 def mark_preempting() -> None:
     """Run.mark_preempting() of the current run. Error before init()."""
-    _state.require("wandb.mark_preempting()").mark_preempting()
+    _current_run("wandb.mark_preempting()").mark_preempting()
 
 
 def __getattr__(name: str) -> Any:

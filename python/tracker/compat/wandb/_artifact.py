@@ -9,10 +9,9 @@ from pathlib import Path
 import tracker
 from tracker.compat._accepted import Inert, accept
 from tracker.compat.wandb import _state
-from tracker.compat.wandb._entries import Entry
 from tracker.compat.wandb._names import ARTIFACT
 from tracker.compat.wandb._table import Table
-from tracker.compat.wandb._version import TABLE_END, Version
+from tracker.compat.wandb._version import TABLE_END, Entry, Version
 from tracker.compat.wandb.errors import CommError
 
 TYPE_CHECKING = False
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import IO, Any
 
-    from tracker.compat.wandb._run import Run
+    Run = Any  # wandb's, of _run.py, which is above this module
 
 
 class Artifact(Version):

@@ -7,7 +7,6 @@ import atexit
 import os
 
 import tracker
-from tracker import _open_runs
 from tracker.compat import _report, _upload
 from tracker.compat._accepted import accept
 from tracker.compat.wandb import _config, _resume, _server, _state
@@ -87,7 +86,7 @@ def _signature(
 def init(*given: Any, **named: Any) -> Run:
     arguments = by_name(given, named)
     chosen, settings = resolve(arguments)
-    live = _state.recorded_here()
+    live: Run | None = _state.recorded_here()
     reinit = chosen["reinit"]
     if live is not None and reinit != "create_new":
         if reinit in (True, "finish_previous"):
@@ -209,14 +208,3 @@ def _at_exit() -> None:
             run._before_end()
         except Exception as error:  # the other runs, and the exit code, do not depend on it
             _state.say(f"wandb: the last row of {run.path} could not be written: {error}")
-
-
-def unpickled(project: str, run_id: str, settings: dict[str, Any]) -> Run:
-    """The run of this process, or one inherited by fork, with this id; else one that records nothing."""
-    for run in reversed(_state.live):
-        if run.project == project and run.id == run_id:
-            return run
-    _state.say_once(f"wandb: the run {project}/{run_id} is recorded by another process; this copy records nothing")
-    inert = tracker.init(mode="disabled", quiet=True)
-    _open_runs.remove(inert)
-    return Run(inert, Settings(**settings), run_id)

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tracker.compat.wandb._run import Run
+    Run = Any  # wandb's, of _run.py, which is above this module
 
 FILE = "wandb-resume.json"  # in <dir>/wandb: the run that this program began last and has not finished well
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import time
 
+from tracker import _open_runs
 from tracker.compat._accepted import Inert, accept
 from tracker.compat.wandb import _state
 from tracker.compat.wandb._config import Config
 from tracker.compat.wandb._facts import Facts
 from tracker.compat.wandb._names import RUN
 from tracker.compat.wandb._rows import Rows, checked, finished
+from tracker.compat.wandb._settings import Settings
 from tracker.compat.wandb._summary import Summary
 
 TYPE_CHECKING = False
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from tracker.compat.wandb._artifact import Artifact
     from tracker.compat.wandb._files import Files
     from tracker.compat.wandb._metric import Metric
-    from tracker.compat.wandb._settings import Settings
+
+
+def current_run(what: str) -> Run:
+    """The current run. Error without one: `what` comes after wandb.init()."""
+    run: Run = _state.require(what)
+    return run
 
 
 class AlertLevel:
@@ -227,8 +234,6 @@ class Run(Facts):
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[str, str, dict[str, Any]]]:
-        from tracker.compat.wandb._init import unpickled
-
         settings = {name: value for name, value in self._settings if isinstance(value, (str, int, float, tuple))}
         return unpickled, (self.project, self._id, settings)
 
@@ -251,3 +256,17 @@ def _leniently(method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         return method(*given, **named)
     except Exception:  # a missing argument, an artifact that does not exist
         return Inert()
+
+
+def unpickled(project: str, run_id: str, settings: dict[str, Any]) -> Run:
+    """The run of this process, or one inherited by fork, with this id; else one that records nothing."""
+    live: list[Run] = _state.live
+    for run in reversed(live):
+        if run.project == project and run.id == run_id:
+            return run
+    _state.say_once(f"wandb: the run {project}/{run_id} is recorded by another process; this copy records nothing")
+    import tracker
+
+    inert = tracker.init(mode="disabled", quiet=True)
+    _open_runs.remove(inert)
+    return Run(inert, Settings(**settings), run_id)

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 
-from tracker import _open_runs
+from tracker._recording.module_verbs import current_run
 from tracker.compat._report import report
 from tracker.compat.wandb.errors import Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Never
+    from typing import Any, Never
 
-    from tracker.compat.wandb._run import Run
+    Run = Any  # wandb's, of _run.py, which is above this module
 
 TRUE_WORDS = ("1", "true", "yes", "on", "y", "t")
 live: list[Run] = []  # oldest first
@@ -47,7 +47,7 @@ def said_once(line: str) -> bool:
 def current() -> Run | None:
     """The wrapper of tracker's current run, else the newest live run that init() has made the current one."""
     runs = [run for run in live if run._sets_globals and not run._is_finished]
-    newest = _open_runs.current()
+    newest = current_run()
     return next((run for run in runs if run._run is newest), runs[-1] if runs else None)
 
 

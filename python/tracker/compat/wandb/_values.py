@@ -91,7 +91,7 @@ def kept(value: Any) -> Any:
     if type(value).__module__ == "numpy" and hasattr(value, "copy"):
         return value.copy()
     if hasattr(value, "savefig") or hasattr(value, "to_plotly_json"):  # a figure is drawn now
-        from tracker._media import medium
+        from tracker._media.coerced import coerced
 
-        return medium._coerce(value) or value
+        return coerced(value) or value
     return value

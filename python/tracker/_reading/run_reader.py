@@ -3,42 +3,65 @@
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tracker import _arguments, _core, _open_runs
-from tracker._reading import chart, row_selection, stored_artifact
-from tracker._reading.alerts import Told
+from tracker._reading import chart, row_selection
+from tracker._reading.accounts import Losses, MetricFacts, Writer
+from tracker._reading.alerts import AlertsOfRun
 from tracker._reading.chart import SYSTEM_PREFIX, Chart
 from tracker._reading.console_lines import LINES_MAX, ConsoleOutput, read_console
 from tracker._reading.history import History, Table, TextRow, history_of, table_of
-from tracker._reading.own_copy import OwnCopy, stored_run
+from tracker._reading.own_copy import OwnCopy
+from tracker._reading.stored_config import StoredConfig
 from tracker._reading.stored_media import MediaOfRun
 from tracker._reading.tail import ROWS_MAX, Tail
-from tracker._recording.config_summary import StoredConfig
 
 if TYPE_CHECKING:
     import datetime
 
     from tracker._reading import smoothers
     from tracker._reading.attempts_ranks import AcrossRanks, Attempt, Rank
-    from tracker._reading.run_list import Documents
-    from tracker._reading.stored_artifact import ArtifactUse, RefusedArtifact
 
 _HERE = str(Path(__file__).parent.parent) + os.sep  # this package's frames
 _Read = TypeVar("_Read")
 _TOLD_MAX = 5  # lines of damage in one warning
 
 
-class StoredRun(MediaOfRun, Told, OwnCopy):
-    """A run to read. While it is live every look at it sees what has been committed by then; in the process that
-    writes it, all that was logged before. One seen finished stays as it was seen until refresh(), or until this process
-    resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
-    """
+# Items of a list that are opened one by one for config or summary; for a further one the catalog is read once for all.
+OPENED_MAX = 8
+
+
+class Documents:
+    """Config and summary of the finished runs of a list, from the catalog. Threads: any."""
+
+    def __init__(self, rows: Callable[[], dict[str, dict[str, Any]]]) -> None:
+        self._rows = rows
+        self._asked: set[str] = set()
+        self._read: dict[str, dict[str, Any]] | None = None
+
+    def of(self, uid: str, document: str) -> dict[str, Any] | None:
+        """A copy. None: the run has to be opened, because it has not finished, the catalog lacks the document, or few
+        runs of the list were asked for one so far."""
+        self._asked.add(uid)
+        if len(self._asked) <= OPENED_MAX:
+            return None
+        if self._read is None:
+            self._read = self._rows()
+        row = self._read.get(uid)
+        found = row[document] if row is not None and row["state"] == "finished" else None
+        return copy.deepcopy(found) or None
+
+
+class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
+    """What StoredRun reads of its run; it adds the artifacts of the run and how it is pickled (stored_objects.py)."""
 
     def __init__(self, folder: _core.RunFolder, in_store: bool = True, listed: Documents | None = None) -> None:
         self._folder = folder
@@ -53,9 +76,6 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         self._told_of_rows = False
         self._known: set[str] = set()  # what of the damage was said
         self._asked_in = ""  # the state of the run then
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return stored_run, (self._folder.path, self._in_store)
 
     def _view(self) -> _core.RunView:
         begun = _open_runs.begun(self._folder.uid)
@@ -219,42 +239,14 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         return (*view.problems(), *unread)
 
     @property
-    def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped + pending, rejected_values, recovered, unread_rings,
-        missing_journals, by_reason, by_metric, texts, entries.
-
-        Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
-        databases do not; what their processes have counted as lost is among "dropped" before the databases have that
-        count. Of "unread_rings", left by a process that died, nobody can say what
-        they held: where that is not 0 more may be lost than is counted. So where "missing_journals" is not: processes
-        that neither ended nor were recovered, whose journal is not here. "texts" is the account of texts, "entries" is
-        what was dropped of config, summary and the like: both are no points. In the process that records the run
-        what was logged before is stored first, so nothing is pending while the disk takes it.
-        """
-        return self._view().losses()
+    def losses(self) -> Losses:
+        """The account: where the points of the run are, and how many were lost for which reason."""
+        return Losses.of(self._view().losses())
 
     @property
-    def writers(self) -> list[dict[str, Any]]:
+    def writers(self) -> list[Writer]:
         """The processes that recorded the run, by attempt."""
-        return self._view().writers()
-
-    @property
-    def outputs(self) -> list[ArtifactUse]:
-        """The versions of artifacts that the run made, in that order."""
-        _open_runs.flush_own(self._folder.uid)
-        return stored_artifact.uses(self._folder, "output")
-
-    @property
-    def inputs(self) -> list[ArtifactUse]:
-        """The versions of artifacts that the run used, in that order."""
-        _open_runs.flush_own(self._folder.uid)
-        return stored_artifact.uses(self._folder, "input")
-
-    @property
-    def artifacts_refused(self) -> list[RefusedArtifact]:
-        """The artifacts that were not stored, each time with its reason, in order; also of names stored later."""
-        _open_runs.flush_own(self._folder.uid)
-        return [stored_artifact.RefusedArtifact(*each) for each in _core.refused_by_run(self._folder)]
+        return [Writer(**writer) for writer in self._view().writers()]
 
     def attempts(self) -> list[Attempt]:
         """The attempts by number: which continues which, from which step, and up to where each is shown."""
@@ -287,10 +279,11 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
             name for name in names if name.startswith(SYSTEM_PREFIX) == system and fnmatch.fnmatchcase(name, pattern)
         ]
 
-    def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
+    def metrics(self, *, system: bool = False) -> list[MetricFacts]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs.
         system: of the system's series instead."""
-        return [metric for metric in self._rows().metrics() if metric["name"].startswith(SYSTEM_PREFIX) == system]
+        metrics = [MetricFacts(**metric) for metric in self._rows().metrics()]
+        return [metric for metric in metrics if metric.name.startswith(SYSTEM_PREFIX) == system]
 
     @overload
     def history(
@@ -444,6 +437,11 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""
         return self._whole(self._view().text_names())
+
+    def _repr_html_(self) -> str:
+        from tracker._reading import notebook_page
+
+        return notebook_page.stored_run(self)
 
     def __repr__(self) -> str:
         return f"<tracker.StoredRun {self.project}/{self.id}>"

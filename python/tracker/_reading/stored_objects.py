@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Artifacts that are stored: their files, metadata, makers and users."""
+"""StoredRun and StoredArtifact: a run names the versions that it made and used, a version the runs that did, so both
+are here."""
 
 from __future__ import annotations
 
@@ -9,15 +10,12 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from tracker import _arguments, _core, _open_runs
 from tracker._reading import open_store, row_selection
-from tracker._reading.own_copy import OwnCopy, stored_artifact
-
-if TYPE_CHECKING:
-    from tracker._reading.stored_run import StoredRun
-    from tracker._recording.run import Run
+from tracker._reading.own_copy import OwnCopy
+from tracker._reading.run_reader import RunReader
 
 
 class ArtifactFile(NamedTuple):
@@ -130,8 +128,6 @@ class Reading(OwnCopy):
         return self._runs(outputs=False)
 
     def _runs(self, outputs: bool) -> list[StoredRun]:
-        from tracker._reading.stored_run import StoredRun
-
         version = self._version()
         _open_runs.flush_all(version.store_path)
         store = _core.Store.open(version.store_path)
@@ -162,7 +158,7 @@ class StoredArtifact(Reading):
         return self._stored
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return stored_artifact, (self._stored.store_path, f"{self.name}@{self._stored.digest}", self.project)
+        return artifact_of_pickle, (self._stored.store_path, f"{self.name}@{self._stored.digest}", self.project)
 
     @property
     def project(self) -> str:
@@ -291,6 +287,34 @@ def list_all(project: str | None, type: str | None, dir: object) -> ArtifactList
     return ArtifactList([StoredArtifact(version) for version in versions if kind in (None, version.type)])
 
 
+class StoredRun(RunReader):
+    """A run to read. While it is live every look at it sees what has been committed by then; in the process that
+    writes it, all that was logged before. One seen finished stays as it was seen until refresh(), or until this process
+    resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return run_of_pickle, (self._folder.path, self._in_store)
+
+    @property
+    def outputs(self) -> list[ArtifactUse]:
+        """The versions of artifacts that the run made, in that order."""
+        _open_runs.flush_own(self._folder.uid)
+        return uses(self._folder, "output")
+
+    @property
+    def inputs(self) -> list[ArtifactUse]:
+        """The versions of artifacts that the run used, in that order."""
+        _open_runs.flush_own(self._folder.uid)
+        return uses(self._folder, "input")
+
+    @property
+    def artifacts_refused(self) -> list[RefusedArtifact]:
+        """The artifacts that were not stored, each time with its reason, in order; also of names stored later."""
+        _open_runs.flush_own(self._folder.uid)
+        return [RefusedArtifact(*each) for each in _core.refused_by_run(self._folder)]
+
+
 def uses(folder: _core.RunFolder, use: str) -> list[ArtifactUse]:
     """What a run made ("output") or used ("input"), in the order first said."""
     store_path = str(Path(folder.path).parent.parent.parent)  # <store>/runs/<project>/<id>
@@ -309,12 +333,9 @@ def uses(folder: _core.RunFolder, use: str) -> list[ArtifactUse]:
     ]
 
 
-def uses_of(run: Run, use: str) -> list[ArtifactUse]:
-    """What a run that this process records has made or used."""
-    if not run.uid or not run._recorded:
-        return []
-    _open_runs.flush_own(run.uid)
-    try:
-        return uses(_core.Store.open(run._core.store_path).find(run.uid), use)
-    except (_core.TrackerError, ValueError):
-        return []  # nothing stored yet: the disk refuses
+def run_of_pickle(path: str, in_store: bool) -> StoredRun:
+    return StoredRun(_core.RunFolder.of(path), in_store)
+
+
+def artifact_of_pickle(store: str, name: str, project: str) -> StoredArtifact:
+    return StoredArtifact(_core.find_artifact(_core.Store.open(store), name, project))
