@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The values of one log() call that lie in the memory of an accelerator. tracker/_recording/device_values.py copies
-// them to the host and logs them when they have arrived; it is imported with the first one. Threads: with the GIL held.
+// The values of one log() call that are in the memory of an accelerator. tracker/_device.py copies them to the host and
+// logs them when they have arrived; it is imported with the first one. Threads: with the GIL held.
 #pragma once
 
 #include <Python.h>
@@ -31,8 +31,8 @@ class DeviceValues {
   Ref keys_, values_, types_;
 };
 
-// What tracker/_recording/device_values.py must do in one step: the handler of a signal, which may raise, runs between
-// any two calls of Python code. Both make None of the keys at `places`.
+// The part of tracker/_device.py that must be one step: a signal handler, which may raise, runs between any two calls
+// of Python code. Both set the keys at `places` to None.
 void hand_over_device_values(const pybind11::object& queue, const pybind11::object& copy, const pybind11::list& keys,
                              const pybind11::list& places);
 void drop_device_values(internal::Run& run, const pybind11::list& keys, const pybind11::list& types,

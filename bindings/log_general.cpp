@@ -102,8 +102,8 @@ bool is_nested(PyObject* value) {
   return rows == 1;
 }
 
-// The entries of a mapping or of an object with fields, each read by itself (tracker/_mapping_entries.py); null, with
-// no error set, where there are none.
+// The entries of a mapping or of an object with fields, each read separately (tracker/_entries.py); null, with no error
+// set, if there are none.
 Ref pairs_read_of(PyObject* value) {
   const Ref module(PyImport_ImportModule("tracker._mapping_entries"));
   Ref pairs(module ? PyObject_CallMethod(module.get(), "pairs_of", "(O)", value) : nullptr);

@@ -35,7 +35,7 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
   });
 }
 
-// From the module tracker.__main__: import_source(store, format, source, project, progress, artifacts) and
+// From the module tracker._cli: import_source(store, format, source, project, progress, artifacts) and
 // export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics), serve(store, host, port,
 // takes_uploads, opens_browser, allowed_hosts).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {

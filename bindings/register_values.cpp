@@ -18,7 +18,7 @@ namespace {
 
 namespace py = pybind11;
 
-// `work` with the array as float or double. TypeError for any other: tracker/_media/histograms_curves.py converts those
+// Calls `work` with the array as float or double. TypeError for any other: tracker/_structured.py converts those
 // before.
 template <typename Work>
 auto with_numbers(const py::buffer& array, Work work) {

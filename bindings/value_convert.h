@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Value <-> builtin Python objects. What config may hold beyond them is made plain by python/tracker/_plain_values.py
-// first.
+// Value <-> builtin Python objects. python/tracker/_plain.py first converts other objects of a config to these.
 #pragma once
 
 #include <pybind11/pybind11.h>

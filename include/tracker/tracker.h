@@ -45,7 +45,7 @@ typedef enum trk_code {
   TRK_VERSION = 6, /* written by a newer version */
   TRK_BUSY = 7,
   TRK_TIMEOUT = 8, /* a bounded wait ended; nothing is lost */
-  TRK_LIMIT = 9,   /* a documented limit: the point was dropped and counted */
+  TRK_LIMIT = 9,   /* a documented limit (docs/limits.md): the point was dropped and counted */
   TRK_CLOSED = 10, /* the run is finished, disabled, gated by its rank, or belongs to the parent process */
   TRK_UNSUPPORTED = 11
 } trk_code;
@@ -148,7 +148,7 @@ typedef struct trk_init_options {
   const char* resume;  /* "never" (default) | "allow" | "must" */
   const char* ranks;   /* "first" (default) | "observe" | "all"; TRACKER_RANKS */
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
-  const char* on_full; /* "wait" (default: a while, then drop and count) | "drop" | "block": for as long
+  const char* on_full; /* "wait" (default: a while, then drop and count, docs/limits.md) | "drop" | "block": for as long
                           as the store accepts nothing; signal handlers run meanwhile, and the wait continues */
   int32_t rank;        /* -1, and 0 without a world_size: read from the environment (ARCHITECTURE.md, ranks) */
   int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */

@@ -29,8 +29,8 @@ namespace tracker::internal {
 
 constexpr uint16_t kSegmentVersion = 1;
 constexpr size_t kSegmentHeaderBytes = 52;  // enough to compute the length of the directory
-// Limit: bytes of a segment that a reader takes. Beyond it: refused as damaged.
 // the decoder refuses more; the store makes much smaller segments
+// Limit: bytes of a segment that a reader takes. Beyond it: refused as damaged.
 constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;
 constexpr uint64_t kSegmentRowsMax = 8u << 20;    // of all blocks
 constexpr uint64_t kSegmentCellsMax = 40u << 20;  // rows x (series + 3), over all blocks; any frame is within it

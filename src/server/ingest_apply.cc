@@ -17,7 +17,6 @@
 namespace tracker::internal {
 namespace {
 
-// Limit: time that a reader waits for batches of its run. Beyond it: the reader gets what is stored.
 constexpr std::chrono::milliseconds kStoreWaitingMs{10'000};
 constexpr int kFinishMs = 500;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: what storing an artifact asks of the disk is bounded: how many blobs wait for one fsync,
-// when the disk begins, how often it is asked for its room. Method: system calls counted on both sides of each edge.
+// Goal: storing an artifact uses the disk within the limits of docs/limits.md: how many blobs wait for one fsync, when
+// writing to the disk starts, how often its free space is read. Method: system calls counted on both sides of each
+// edge.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -10,7 +10,7 @@ import errno
 import os
 
 
-class LastingFd:
+class GuardedFd:
     """Closes nothing by itself: a forked child has the same object."""
 
     def __init__(self, number: int) -> None:
@@ -25,7 +25,7 @@ class LastingFd:
             return self._number >= 0 and error.errno != errno.EBADF
         return (found.st_dev, found.st_ino, found.st_rdev) == self._file
 
-    def is_same(self, other: LastingFd) -> bool:
+    def is_same(self, other: GuardedFd) -> bool:
         """Whether both were opened on one file."""
         return self._file == other._file
 

@@ -16,7 +16,6 @@
 namespace tracker::internal {
 
 constexpr int64_t kLogRoundNs = 100'000'000;  // a frame or segment is always read to its end
-// Limit: ns that a reader of ours holds a transaction (P11).
 constexpr int64_t kTransactionNsMax = 250'000'000;
 static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
 // Limit: findings of damage in one file, and missing rows of a gap. Beyond it: the rest of the file is skipped too,

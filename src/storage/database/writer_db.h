@@ -17,6 +17,7 @@
 
 namespace tracker::internal {
 
+// at this size of a WAL that a reader holds, the writer leaves the part
 // Limit: bytes of a WAL that a reader keeps from being emptied. Beyond it: the writer continues in the next part.
 constexpr uint64_t kWalBytesMax = 256ull << 20;
 uint64_t wal_bytes_max();

@@ -16,6 +16,7 @@
 
 namespace tracker::internal {
 
+// how long a call waits, in all, for other recoverers of the same journals
 // Limit: time that a call waits for another process that recovers the same journals. Beyond it: the call reports what
 // is missing.
 constexpr std::chrono::seconds kRecovererWait{2};

@@ -18,6 +18,7 @@ constexpr const char* kStoreFile = "store.json";
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kUploadFile = "upload.json";  // sync/server_project.h
 constexpr const char* kRunsFolder = "runs";
+// to make a run's folder, each of them undone by the removal of its project's last run
 // Limit: tries to make a run's folder while others remove its project. Beyond it: an error of init.
 constexpr int kFolderTriesMax = 1000;
 
