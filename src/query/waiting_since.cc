@@ -20,7 +20,7 @@ Counts counts_of(const std::vector<Loss>& losses) {
   return out;
 }
 
-void add_to(std::map<LossReason, uint64_t>* into, const std::map<LossReason, uint64_t>& more) {
+void add_losses(std::map<LossReason, uint64_t>* into, const std::map<LossReason, uint64_t>& more) {
   for (const auto& [reason, count] : more) (*into)[reason] += count;
 }
 
@@ -66,9 +66,9 @@ WaitingPoints stored_since(const WriterSnapshot& before, const WriterSnapshot& n
 void add_waiting(const WaitingPoints& more, WaitingPoints* into) {
   into->points += more.points;
   into->texts += more.texts;
-  add_to(&into->dropped, more.dropped);
-  add_to(&into->texts_dropped, more.texts_dropped);
-  add_to(&into->entries_dropped, more.entries_dropped);
+  add_losses(&into->dropped, more.dropped);
+  add_losses(&into->texts_dropped, more.texts_dropped);
+  add_losses(&into->entries_dropped, more.entries_dropped);
   // One name may then stand twice: whoever reads them adds up by name.
   into->metrics.insert(into->metrics.end(), more.metrics.begin(), more.metrics.end());
 }
