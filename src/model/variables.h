@@ -8,7 +8,7 @@
 namespace tracker::internal {
 
 inline constexpr std::string_view kVariablePrefix = "TRACKER_";
-// Behind the prefix.
+// Without the prefix.
 inline constexpr std::string_view kVariables[] = {
     "CAPTURE", "DIR",     "HOST",        "MAX_DISK",        "MODE", "NVML", "PROJECT", "PARENT_RUN", "RANK", "RANKS",
     "RUN_ID",  "SHM_DIR", "STORE_FILES", "SYSTEM_INTERVAL", "TOKEN"};

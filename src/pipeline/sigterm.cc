@@ -26,7 +26,7 @@ const struct sigaction kDefault = {};  // SIG_DFL
 struct Watch {
   std::mutex mutex;
   std::atomic<uint64_t> generation{0};
-  bool placed = false;  // ours stands, or stands behind one that took its place
+  bool placed = false;  // our handler is installed, or called by one that replaced it
   int watched = 0;
 };
 
@@ -35,7 +35,8 @@ Watch* watch() {
   return instance;
 }
 
-// What would have happened without us. The signal is blocked while its handler runs: raised here it comes behind it.
+// What would have happened without us. The signal is blocked while its handler runs: raised here it is delivered after
+// that.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction* before = previous.load(std::memory_order_acquire);
   // One that is to be called once: from its call on the default stands in its place.
@@ -74,7 +75,7 @@ bool is_plain(const struct sigaction& action) {
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
   const bool same = (a.sa_flags & SA_SIGINFO) != 0 ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
   if (!same || a.sa_flags != b.sa_flags) return false;
-  for (int signal = 1; signal <= SIGRTMAX; ++signal)  // what stands behind the kernel's part of a mask is any bytes
+  for (int signal = 1; signal <= SIGRTMAX; ++signal)  // bytes after the kernel's part of a mask are arbitrary
     if (::sigismember(&a.sa_mask, signal) != ::sigismember(&b.sa_mask, signal)) return false;
   return true;
 }

@@ -24,7 +24,7 @@ struct SigtermMark {
 // nullptr: somebody has put a handler in the place of ours, which may call ours; a second one of ours would call it in
 // turn, for ever.
 SigtermMark* watch_sigterm(const std::string& journal_dir);
-// Behind the last one the handler that was there before is back, unless another has taken the place of ours.
+// After the last one the previous handler is restored, unless another handler has replaced ours.
 void unwatch_sigterm(SigtermMark* mark);
 
 }  // namespace tracker::internal

@@ -146,15 +146,15 @@ std::vector<AwaitedRun::Candidate> AwaitedRun::candidates(const Store& store) co
 // process, by the clock of both or as this process has seen it; or it gives a sign of life while this process looks.
 // The run of a job before this one does none of that.
 bool AwaitedRun::is_live(const Candidate& run) {
-  const bool began_behind = run.began_us >= claim_.began_us;
+  const bool began_after = run.began_us >= claim_.began_us;
   const auto maker = read_claim_maker(run.claim_file);
   const Liveness process = maker ? in_process_table(*maker) : Liveness::kUnknown;
   if (process == Liveness::kLive) return true;
-  if (began_behind && maker && !maker->boot_id.empty() && maker->boot_id == this_process().boot_id) return true;
+  if (began_after && maker && !maker->boot_id.empty() && maker->boot_id == this_process().boot_id) return true;
   if (process == Liveness::kDead) return false;
   const int64_t sign = sign_of_life(run.path, run.attempt);
   const auto [first, is_new] = first_signs_.emplace(std::pair(run.run.uid, run.attempt), sign);
-  if (is_new) return looked_ && began_behind;
+  if (is_new) return looked_ && began_after;
   return first->second > 0 ? sign > first->second : (first->second = sign, false);
 }
 

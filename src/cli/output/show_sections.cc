@@ -320,7 +320,7 @@ std::string ranks_section(const Console& console, const RunView& run) {
   }
   std::string out = title(console, "Ranks") + table.render(console, 2);
   if (ranks.size() > shown_max) out += fmt::format("  and {} more; --json has all\n", ranks.size() - shown_max);
-  if (const std::string behind = behind_text(ranks); !behind.empty()) out += fitted(console, "  " + behind);
+  if (const std::string lag = behind_text(ranks); !lag.empty()) out += fitted(console, "  " + lag);
   return out;
 }
 

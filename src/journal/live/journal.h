@@ -159,11 +159,11 @@ class Journal {
   bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
   // How often another process may have recovered this journal: it had the lock, or could have had it, as its OFD lock
   // was gone. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
-  // hold nothing of it: settle() with the count before the look at the store. It is raised behind the taking of the
-  // lock: who had it is done when a count says so.
-  uint64_t doubts() const { return doubts_.load(); }
-  void settle(uint64_t doubts) { settled_.store(doubts); }
-  bool settled() const { return settled_.load() == doubts_.load(); }
+  // hold nothing of it: confirm() with the epoch from before the store was read. The epoch is raised after this process
+  // has the lock again, when the other process is done.
+  uint64_t recovery_epoch() const { return recovery_epoch_.load(); }
+  void confirm(uint64_t recovery_epoch) { confirmed_epoch_.store(recovery_epoch); }
+  bool is_confirmed() const { return confirmed_epoch_.load() == recovery_epoch_.load(); }
   // Another process has replayed this journal up to `stored` and is done: what lies after it is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.
   void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
@@ -187,7 +187,7 @@ class Journal {
   // tmpfs.
   Status keep_end(JournalEnd end);
   void remove_files();  // everything is committed
-  // Behind both, when no producer is inside: descriptors and the memory of rings go back, the counts stay. A run that
+  // After both, when no producer is inside: releases descriptors and the memory of rings; the counts stay. A run that
   // has ended may be held for as long as its process lives.
   void let_go();
 
@@ -334,7 +334,7 @@ class Journal {
   bool losses_pending_ = false;
   std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;
-  std::atomic<uint64_t> doubts_{0}, settled_{0};
+  std::atomic<uint64_t> recovery_epoch_{0}, confirmed_epoch_{0};
   std::atomic<uint64_t> damaged_points_{0}, damaged_texts_{0};
 };
 

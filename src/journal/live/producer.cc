@@ -184,7 +184,7 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
 namespace {
 
 // The position has moved by anything but a record of values.
-void store_accepted_behind_no_values(HotRing* hot) {
+void store_accepted_without_values(HotRing* hot) {
   hot->accepted_at = (hot->accepted_at & ~uint64_t{1}) | (hot->position >> 3 & 1);
   store_accepted(hot->header, hot->accepted_at);
 }
@@ -220,7 +220,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, R
         const uint64_t word = record_crc_begin(hot->seed, hot->position, head) | static_cast<uint64_t>(head) << 32;
         std::memcpy(hot->data + (hot->position & hot->mask), &word, 8);
         hot->position += lap_left;
-        store_accepted_behind_no_values(hot);
+        store_accepted_without_values(hot);
         hot->header->tail.store(hot->position, std::memory_order_release);
       }
       look_ahead(seat);
@@ -348,11 +348,12 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
       const uint64_t word0 = crc | static_cast<uint64_t>(head) << 32;
       std::memcpy(at, &word0, 8);
       hot->position += need;
-      store_accepted_behind_no_values(hot);
+      store_accepted_without_values(hot);
       if (has_step && is_text && step > hot->step_max.load(std::memory_order_relaxed))
         hot->step_max.store(step, std::memory_order_relaxed);
       hot->header->tail.store(hot->position, std::memory_order_release);
-      // Behind it: who dies in between has a text that is not counted, which recovery reads, and none that is missing.
+      // After it: a process that dies in between leaves a text that is not counted, which recovery reads, and no
+      // missing one.
       if (is_text) hot->header->texts.fetch_add(1, std::memory_order_release);
       seat->cost.skip(need);
     });

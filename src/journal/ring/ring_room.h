@@ -40,14 +40,14 @@ inline uint64_t ring_reserve(RingUse use, uint64_t size) {
   return use != RingUse::kTexts ? events : events / kRingEntryShare;
 }
 
-// The position that a record must not reach beyond. Behind it the reserve is free in one piece: no record crosses the
+// The position that a record must not reach beyond. After it the reserve is free in one piece: no record crosses the
 // end of a lap, so where a lap ends within the reserve, all of it lies in front of that end.
 // `used`: of `size`, how much a ring may hold at once.
 inline uint64_t ring_limit(RingUse use, uint64_t released, uint64_t size, uint64_t used) {
   const uint64_t reserve = ring_reserve(use, used);
   const uint64_t end = released + used;
-  const uint64_t behind_lap = end & (size - 1);
-  return end - reserve - (behind_lap < reserve ? behind_lap : 0);
+  const uint64_t in_lap = end & (size - 1);
+  return end - reserve - (in_lap < reserve ? in_lap : 0);
 }
 
 // Beyond it the drain thread is woken and makes a larger ring: half the ring, less where numbers have not even that.

@@ -214,8 +214,8 @@ size_t annotated_end(std::string_view text, size_t value, size_t end) {
   return at + value_length(text, at);
 }
 
-// Behind a name that ends at `at`: where its value begins, 0 for no assignment.
-size_t value_behind(std::string_view text, size_t at) {
+// The start of the value after a name that ends at `at`; 0 if it is not an assignment.
+size_t value_after(std::string_view text, size_t at) {
   if (at < text.size() && is_quote(text[at])) ++at;
   if (at < text.size() && text[at] == ']') ++at;  // environ["TOKEN"] = "x"
   at = skip_blanks(text, at);
@@ -317,8 +317,8 @@ class SecretFinder {
       return take({end + 1, run_length(text_, end + 1, is_query_value)}, end);
     const bool option = name.starts_with("--");
     if (!(code_ || option ? is_secret_key(name) : is_secret_in_prose(name)) && !is_variable(name)) return end;
-    size_t value = value_behind(text_, end);
-    if (value == 0 && option) value = word_behind(end);
+    size_t value = value_after(text_, end);
+    if (value == 0 && option) value = word_after(end);
     if (value == 0 || text_.substr(value, 3) == "//") return end;  // "token://"
     const bool header = name.size() >= 6 && (ends_with(name, "authorization") || ends_with(name, "cookie"));
     size_t length = header ? header_length(text_, value, begin) : value_length(text_, value);
@@ -333,7 +333,7 @@ class SecretFinder {
 
   // In a script: the content of a quoted text after a name. Values of fetch()'s `credentials` are no secrets.
   size_t literal(std::string_view name, size_t end) {
-    const size_t value = is_secret_in_prose(name) ? value_behind(text_, end) : 0;
+    const size_t value = is_secret_in_prose(name) ? value_after(text_, end) : 0;
     if (value == 0 || value >= text_.size() || !is_quote(text_[value])) return end;
     const size_t length = value_length(text_, value);
     if (length < 3 || text_[value + length - 1] != text_[value]) return end;
@@ -344,7 +344,7 @@ class SecretFinder {
   }
 
   // Of "--password x", where x is neither an option nor what a help text has in its place: "--password PASSWORD".
-  size_t word_behind(size_t at) const {
+  size_t word_after(size_t at) const {
     if (!is_blank(text_[at])) return 0;
     const size_t value = skip_blanks(text_, at);
     if (value >= text_.size() || text_[value] == '-' || text_[value] == '<' || text_[value] == '[') return 0;
@@ -473,7 +473,7 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
       const bool is_option = word != nullptr && word->starts_with("-");
       std::string next;
       if (is_option && word->find('=') == std::string::npos && is_secret_key(*word)) next = *word;
-      const bool is_behind = word != nullptr && !is_option && !option.empty();
+      const bool is_option_value = word != nullptr && !is_option && !option.empty();
       const size_t secret = word != nullptr && (is_option || is_secret_in_prose(word->substr(0, word->find('='))))
                                 ? secret_argument(*word)
                                 : 0;
@@ -481,7 +481,7 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
         item = word->substr(0, secret) + std::string(kRedacted);
         ++*count;
       } else {
-        redact(is_behind ? std::string_view(option) : key, &item, count);
+        redact(is_option_value ? std::string_view(option) : key, &item, count);
       }
       option = std::move(next);
     }

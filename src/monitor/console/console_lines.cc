@@ -172,7 +172,7 @@ void ConsoleLines::end_line() {
   to_first_column();  // it may be a row that the cursor has been on before
 }
 
-// Behind the last row. The cursor is on it.
+// Appends a row after the last one; the cursor is on it.
 void ConsoleLines::next_row() {
   if (rows_.size() == kConsoleRows) {
     if (rows_.front().changed) send(&rows_.front());

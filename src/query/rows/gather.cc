@@ -231,7 +231,7 @@ Status Gatherer::cut_segment(SegmentView* segment, uint64_t room, PointRange* wa
   if (!order.ok()) return order.status();
   OrdinalRange range = order->ordinals(*wanted);
   for (Target& target : targets_) keep_ordinals(range, &target);
-  range.last = ordinal_behind(room);
+  range.last = ordinal_after(room);
   if (range.last == INT64_MAX) return {};
   for (Target& target : targets_) keep_ordinals(range, &target);
   wanted->last = order->points_below(range.last);
@@ -239,7 +239,7 @@ Status Gatherer::cut_segment(SegmentView* segment, uint64_t room, PointRange* wa
 }
 
 // The ordinal that the first `rows` rows of the segment lie below, a call at least; INT64_MAX when there are no more.
-int64_t Gatherer::ordinal_behind(uint64_t rows) const {
+int64_t Gatherer::ordinal_after(uint64_t rows) const {
   std::vector<int64_t> ordinals;
   for (const Target& target : targets_) ordinals.insert(ordinals.end(), target.order.begin(), target.order.end());
   if (ordinals.size() <= rows) return INT64_MAX;

@@ -67,7 +67,7 @@ class Gatherer {
   Status read_apart(SegmentView* segment, const Columns& columns, bool partial, PointRange* wanted);
   Status read_blocks(SegmentView* segment, const Columns& columns, bool with_order);
   Status cut_segment(SegmentView* segment, uint64_t room, PointRange* wanted);
-  int64_t ordinal_behind(uint64_t rows) const;
+  int64_t ordinal_after(uint64_t rows) const;
   Status read_block(RowBlock* block, const Columns& columns);
   Status read_rows(RowBlock* block, size_t target, BlockRows* rows);
   size_t count_wanted(const History& history, size_t begin, bool has_steps);

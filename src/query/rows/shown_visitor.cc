@@ -108,12 +108,12 @@ ShownVisitor::Unit& ShownVisitor::unit_of(size_t metric) {
 }
 
 // A frame or segment counts as a whole or not at all.
-void ShownVisitor::commit(uint64_t behind_seq) {
+void ShownVisitor::commit(uint64_t after_seq) {
   for (const size_t metric : touched_) {
     Unit& unit = units_[metric];
     for (ShownRow* row : {&unit.part.first, &unit.part.last}) {
       row->read = !unit.summarized;
-      row->behind_seq = behind_seq;
+      row->after_seq = after_seq;
     }
     append_part(unit.part, &parts_[metric]);
   }

@@ -17,8 +17,8 @@ namespace tracker::internal {
 // The first or the last row, by time, of some.
 struct ShownRow {
   int64_t time_us = 0;
-  bool read = false;        // else only its time is known,
-  uint64_t behind_seq = 0;  // and that it stands in the segment behind this frame
+  bool read = false;       // else only its time is known,
+  uint64_t after_seq = 0;  // and that it is in the segment after this frame
   ValueType type = ValueType::kFloat64;
   uint64_t bits = 0;
   int64_t step = 0;
@@ -50,7 +50,7 @@ struct ShownBlock {
 
 class ShownVisitor : public LogVisitor {
  public:
-  // Rows with a step behind `shown_up_to` are shadowed. `decode_all`: directories are not believed.
+  // Rows with a step after `shown_up_to` are shadowed. `decode_all`: directories are not used.
   ShownVisitor(const ShownColumns& columns, size_t metrics, int64_t shown_up_to, bool decode_all);
   Result<bool> frame(const FrameView& frame) override;
   Result<bool> segment(SegmentView* segment, PointRange* wanted) override;
@@ -72,7 +72,7 @@ class ShownVisitor : public LogVisitor {
   void add_ends(const ShownBlock& rows, ValueType type, const std::vector<uint64_t>& bits, bool by_order, Unit* unit);
   Unit& unit_of(size_t metric);
   void begin();
-  void commit(uint64_t behind_seq);
+  void commit(uint64_t after_seq);
 
   const ShownColumns& columns_;
   const int64_t shown_up_to_;

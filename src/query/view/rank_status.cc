@@ -84,19 +84,19 @@ std::vector<RankStatus> ranks_of(const std::vector<WriterSnapshot>& writers, con
 const RankStatus* furthest_behind(const std::vector<RankStatus>& ranks) {
   const int64_t attempt = newest_attempt(ranks);
   const RankStatus* ahead = furthest_ahead(ranks, attempt);
-  const RankStatus* behind = nullptr;
+  const RankStatus* slowest = nullptr;
   for (const RankStatus& rank : ranks)
-    if (rank.attempt == attempt && rank.last_step && (behind == nullptr || *rank.last_step < *behind->last_step))
-      behind = &rank;
-  return behind != nullptr && *behind->last_step < *ahead->last_step ? behind : nullptr;
+    if (rank.attempt == attempt && rank.last_step && (slowest == nullptr || *rank.last_step < *slowest->last_step))
+      slowest = &rank;
+  return slowest != nullptr && *slowest->last_step < *ahead->last_step ? slowest : nullptr;
 }
 
 std::string behind_text(const std::vector<RankStatus>& ranks) {
-  const RankStatus* behind = furthest_behind(ranks);
-  if (behind == nullptr) return "";
+  const RankStatus* slowest = furthest_behind(ranks);
+  if (slowest == nullptr) return "";
   const RankStatus* ahead = furthest_ahead(ranks, newest_attempt(ranks));
-  const uint64_t distance = static_cast<uint64_t>(*ahead->last_step) - static_cast<uint64_t>(*behind->last_step);
-  return fmt::format("rank {} last logged step {}, {} behind rank {}", behind->rank, *behind->last_step, distance,
+  const uint64_t distance = static_cast<uint64_t>(*ahead->last_step) - static_cast<uint64_t>(*slowest->last_step);
+  return fmt::format("rank {} last logged step {}, {} behind rank {}", slowest->rank, *slowest->last_step, distance,
                      ahead->rank);
 }
 

@@ -29,8 +29,8 @@ struct RankStatus {
 std::vector<RankStatus> ranks_of(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
                                  int64_t now_us);
 
-// The rank of the newest attempt that is furthest behind the one furthest ahead, by last step; nullptr when all that
-// logged stand at the same step, or fewer than two did.
+// The rank of the newest attempt with the smallest last step; nullptr if all that
+// logged are at the same step, or fewer than two did.
 const RankStatus* furthest_behind(const std::vector<RankStatus>& ranks);
 // "rank 37 last logged step 812, 100 behind rank 0"; empty as above.
 std::string behind_text(const std::vector<RankStatus>& ranks);

@@ -238,10 +238,10 @@ Status ShownRows::read_ends(const Look& look, const std::map<std::string, Ends>&
   std::map<uint64_t, std::map<std::string, Ends>> groups;
   for (const auto& [name, which] : ends) {
     const ShownPart& part = look.folds->by_metric[name].part;
-    if (which.first) groups[part.first.behind_seq][name].first = true;
-    if (which.last) groups[part.last.behind_seq][name].last = true;
+    if (which.first) groups[part.first.after_seq][name].first = true;
+    if (which.last) groups[part.last.after_seq][name].last = true;
   }
-  for (const auto& [seq, group] : groups) TRACKER_RETURN_IF_ERROR(read_ends_behind(look, seq, group));
+  for (const auto& [seq, group] : groups) TRACKER_RETURN_IF_ERROR(read_ends_after(look, seq, group));
   Names again;
   for (const auto& [name, which] : ends) {
     Fold& of = look.folds->by_metric[name];
@@ -253,7 +253,7 @@ Status ShownRows::read_ends(const Look& look, const std::map<std::string, Ends>&
   return fold(look, again);
 }
 
-Status ShownRows::read_ends_behind(const Look& look, uint64_t seq, const std::map<std::string, Ends>& ends) {
+Status ShownRows::read_ends_after(const Look& look, uint64_t seq, const std::map<std::string, Ends>& ends) {
   std::vector<std::string> names;
   std::vector<ShownEndVisitor::Wanted> wanted;
   for (const auto& [name, which] : ends) {

@@ -55,7 +55,7 @@ class ShownRows {
   Status fold(const Look& look, const Names& names);
   Status fold_from(const Look& look, const std::vector<std::string>& names);
   Status read_ends(const Look& look, const std::map<std::string, Ends>& ends);
-  Status read_ends_behind(const Look& look, uint64_t seq, const std::map<std::string, Ends>& ends);
+  Status read_ends_after(const Look& look, uint64_t seq, const std::map<std::string, Ends>& ends);
 
   std::map<Id128, Folds> writers_;
   uint64_t decoded_blocks_ = 0;

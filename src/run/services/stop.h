@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kStopFirstLook{100};
 // run.
 constexpr size_t kStopRunsMax = 1'000;
 constexpr std::chrono::milliseconds kStopSearchMax{60'000};
-// Behind a look that has not found it, by the pause before that look.
+// The pause after a search without success, from the pause before it.
 constexpr std::chrono::milliseconds next_search_pause(std::chrono::milliseconds last) {
   return std::min(last * 2, kStopSearchMax);
 }

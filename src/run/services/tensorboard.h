@@ -12,7 +12,7 @@
 #include <string>
 
 #include "exchange/live_events.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "pipeline/writer.h"
 
 namespace tracker::internal {
@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds kTensorBoardInterval{
     5'000};  // as TensorBoard itself; each reading opens the run again
 // Limit: pause between reads of the live TensorBoard file after failures.
 constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};
-// Behind a look that failed, by the pause before that look.
+// The pause after a failed reading, from the pause before it.
 constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {
   return std::min(last * 2, kTensorBoardRetryMax);
 }
@@ -48,7 +48,7 @@ class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {
 
   const std::shared_ptr<Writer> writer_;
   const std::string folder_;
-  SayOnce say_once_;
+  Warnings warnings_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -72,7 +72,7 @@ Result<FrameStats> LogTotals::add(const FrameView& frame, size_t bytes) {
   bytes_ += bytes;
   system_.add(stats->series);
   events_.apply(frame);
-  if (frame.seq() > stats_seq_) behind_.emplace_back(frame.seq(), stats->series);
+  if (frame.seq() > stats_seq_) later_.emplace_back(frame.seq(), stats->series);
   else add_series(stats->series);
   return stats;
 }
@@ -89,7 +89,7 @@ Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVis
   bytes_ += bytes;
   any_segments_ = true;
   system_.add(stats->series);
-  set_stats_seq(std::max(stats_seq_, segment->last_seq()));  // none reaches behind it, so it has risen
+  set_stats_seq(std::max(stats_seq_, segment->last_seq()));  // no segment goes beyond it, so it has risen
   events_.apply(log.events, log.losses);
   add_series(stats->series);
   return stats;
@@ -97,8 +97,7 @@ Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVis
 
 void LogTotals::set_stats_seq(uint64_t stats_seq) {
   stats_seq_ = stats_seq;
-  for (; !behind_.empty() && behind_.front().first <= stats_seq_; behind_.pop_front())
-    add_series(behind_.front().second);
+  for (; !later_.empty() && later_.front().first <= stats_seq_; later_.pop_front()) add_series(later_.front().second);
 }
 
 void LogTotals::add_series(const SeriesMap& all) {

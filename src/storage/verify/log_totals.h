@@ -30,7 +30,7 @@ class SystemSamples {
 
 class LogTotals {
  public:
-  // Frames behind `stats_seq` are in the table `series` not yet. It may rise while the log is read.
+  // Frames after `stats_seq` are not in the table `series` yet. It may rise while the log is read.
   explicit LogTotals(uint64_t stats_seq) : stats_seq_(stats_seq) {}
   void set_stats_seq(uint64_t stats_seq);
 
@@ -59,7 +59,7 @@ class LogTotals {
   bool any_segments_ = false;  // what their frames took is not known
   SystemSamples system_;
   SeriesMap series_;
-  std::deque<std::pair<uint64_t, SeriesMap>> behind_;  // of the frames behind stats_seq_, a few seconds of them
+  std::deque<std::pair<uint64_t, SeriesMap>> later_;  // of the frames after stats_seq_, a few seconds of them
   EventState events_;
 };
 

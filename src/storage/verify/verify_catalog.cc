@@ -58,7 +58,7 @@ class CatalogCheck {
     if (*tree != "ok") return Status(Code::kCorrupt, fmt::format("the b-tree is damaged: {}", tree_finding(*tree)));
     TRACKER_RETURN_IF_ERROR(check_signs(db));
     TRACKER_RETURN_IF_ERROR(check_rows(db));
-    say_behind();
+    report_outdated();
     return {};
   }
 
@@ -114,7 +114,7 @@ class CatalogCheck {
     return still_holds(known, *seen, path, catalog_judge());
   }
 
-  void say_behind() {
+  void report_outdated() {
     uint64_t gone = 0, unknown = 0;
     for (const std::string& folder : known_)
       gone += is_directory(join_path(join_path(store_.path(), kRunsFolder), folder)) ? 0 : 1;

@@ -230,7 +230,7 @@ class DatabaseCheck {
     tree_said_ = tree_finding(said);
   }
 
-  // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.
+  // After the findings of its content, as one finding: broken trees of the missing pages are no further damage.
   void say_cut() {
     if (cut_)
       damage("database-header", path_, cut_text(*cut_), kRestoreAdvice,

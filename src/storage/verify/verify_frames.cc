@@ -76,7 +76,8 @@ class FramesCheck {
     return {};
   }
 
-  // What lies behind the last sound record: being written, left by a death, or what remains of a file that was cut.
+  // Judges the bytes after the last valid record: being written, left by a dead process, or the rest of a file that was
+  // cut.
   void judge(FramesBytes& bytes, uint64_t end) {
     const uint64_t size = bytes.size();
     if (!totals_.identity) {

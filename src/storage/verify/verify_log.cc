@@ -57,7 +57,7 @@ Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
       if (tree_said_.empty()) tree_said_ = status.ok() ? "rows come out of order" : status.message();
       read_singly(db, &rows);
       if (!take_all(rows)) {
-        look_behind_hole(db);
+        search_after_hole(db);
         return {};
       }
     }
@@ -124,7 +124,7 @@ Status LogCheck::read_rows(Sqlite& db, std::vector<Row>* rows, bool* ended) cons
   return {};
 }
 
-// Behind a damaged page: the next row that a single look-up, or a look from the other end, still gives.
+// After a damaged page: the next row that a single look-up, or a scan from the other end, still returns.
 void LogCheck::read_singly(Sqlite& db, std::vector<Row>* rows) const {
   rows->clear();
   const auto take_row = [&](const char* columns, const char* where, uint64_t key, bool segment) {
@@ -135,9 +135,9 @@ void LogCheck::read_singly(Sqlite& db, std::vector<Row>* rows) const {
     if (rows->empty() || rows->front().first > row->u64_at(0)) *rows = {row_of(*row, segment)};
     return true;
   };
-  const uint64_t behind = std::max(seen_.frame, seen_.covered);
-  for (uint64_t hole = 1; hole <= kHoleMax && behind + hole <= last_seq_; ++hole)
-    if (take_row(kFrameColumns, "WHERE seq=?", behind + hole, false)) break;
+  const uint64_t last_seen = std::max(seen_.frame, seen_.covered);
+  for (uint64_t hole = 1; hole <= kHoleMax && last_seen + hole <= last_seq_; ++hole)
+    if (take_row(kFrameColumns, "WHERE seq=?", last_seen + hole, false)) break;
   std::vector<uint64_t> ahead;
   auto keys = db.prepare("SELECT first_seq FROM segments WHERE first_seq>? ORDER BY first_seq DESC");
   if (!keys.ok()) return;
@@ -150,7 +150,7 @@ void LogCheck::read_singly(Sqlite& db, std::vector<Row>* rows) const {
 }
 
 // What stands there is found from the other end, where that can be read.
-void LogCheck::look_behind_hole(Sqlite& db) {
+void LogCheck::search_after_hole(Sqlite& db) {
   const uint64_t sought = std::max(seen_.frame, seen_.covered) + kHoleMax;
   const auto last = db.query_int("SELECT max(seq) FROM frames");
   if (last.ok() && static_cast<uint64_t>(*last) > sought && static_cast<uint64_t>(*last) <= last_seq_)

@@ -3,8 +3,8 @@
 // verify*.cc. Threads: one.
 //
 // Of a live writer the log may be compacted between two of our transactions. What was read as frames is then in a
-// segment: one that ends where we are, or before, is passed over; for one that reaches further the check goes back
-// behind the last segment that compaction leaves alone.
+// segment: one that ends where we are, or before, is skipped; for one that goes further the check goes back
+// to after the last segment that compaction leaves alone.
 #pragma once
 
 #include <functional>
@@ -73,7 +73,7 @@ class LogCheck {
   Status read_rows(Sqlite& db, std::vector<Row>* rows, bool* ended) const;
   Result<bool> was_overtaken(Sqlite& db) const;
   void read_singly(Sqlite& db, std::vector<Row>* rows) const;
-  void look_behind_hole(Sqlite& db);
+  void search_after_hole(Sqlite& db);
   void look_outside(Sqlite& db);
   bool take_all(const std::vector<Row>& rows);
   void take(const Row& row);
@@ -85,7 +85,7 @@ class LogCheck {
   const Id128 writer_;
   const bool live_;
   const uint64_t before_;    // the parts before this one have the frames up to here
-  const uint64_t last_seq_;  // of a log at rest: nothing counts behind it
+  const uint64_t last_seq_;  // of a log at rest: nothing after it counts
   Seen seen_, saved_;
   ExpectedLevels levels_;
   bool has_levels_ = false;
