@@ -214,7 +214,7 @@ def test_a_recorded_console_whose_descriptors_are_closed_hurts_neither_the_progr
     lines = [line.text for line in run.console(stream="stdout")]
     assert run.state == "finished"
     assert lines[0] == "before"
-    assert any(line.startswith("[tracker: some output behind this line may be missing") for line in lines), lines
+    assert any(line.startswith("[tracker: some output after this line may be missing") for line in lines), lines
 
 
 def test_a_console_that_is_a_file_is_recorded_on_where_its_descriptor_was_closed(

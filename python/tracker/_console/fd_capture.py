@@ -158,7 +158,7 @@ class _Relay:
                 return
             self._told = True
         for stream in self._streams:
-            stream.note(f"some output behind this line may be missing here: {CLOSED}")
+            stream.note(f"some output after this line may be missing here: {CLOSED}")
         say(
             f'console="fd": {CLOSED}: stdout and stderr lead where they led, but some of what is printed from now on '
             "may be missing in the record"
@@ -182,7 +182,7 @@ class _Relay:
         others = list(zip(self._channels, self._streams, strict=True))
         for (channel, stream), back in zip(others, restored, strict=True):
             if not back:
-                stream.note(f"all output behind this line is lost: the relay has ended, and {CLOSED}")
+                stream.note(f"all output after this line is lost: the relay has ended, and {CLOSED}")
                 channel.lead_nowhere()
         for channel, stream in others[1:]:
             thread = threading.Thread(target=channel.hand_on, args=(stream,), name="tracker-console", daemon=True)
@@ -266,7 +266,7 @@ class _Tail:
         except OSError:  # the program has closed its own, too
             pass
         self._told = True
-        self._stream.note(f"output behind this line is missing here: {CLOSED}")
+        self._stream.note(f"output after this line is missing here: {CLOSED}")
 
     def drain(self) -> None:
         with self._lock:
@@ -411,7 +411,7 @@ def _reaches(name: str, number: int) -> bool:
 
 
 def remove(core: _core.RunCore) -> None:
-    """All that was written by now is recorded; behind the last run the descriptors are what they were."""
+    """All that was written by now is recorded; after the last run the descriptors are what they were."""
     global _capture
     with _lock:
         if _capture is None or _pid != os.getpid() or core not in _capture.cores:

@@ -58,7 +58,7 @@ class Stream:
             core.write_console(self.number, text)
 
     def cut(self, size: int) -> None:
-        """What was left out behind more than a minute may have: the core cuts and counts it."""
+        """What was left out after more than a minute may have: the core cuts and counts it."""
         blank = " " * (1 << 20)
         while size > 0:
             for core in self._cores():

@@ -313,7 +313,7 @@ class Queue:
         deadline = time.monotonic() + seconds
         with self._changed:
             mine = self._waiting(core)
-            # They leave in order, and end() gives all of a run up at once: behind the last one there is none.
+            # They leave in order, and end() gives all of a run up at once: after the last one there is none.
             while mine and not (mine[-1].done or mine[-1].given_up):
                 left = deadline - time.monotonic()
                 if left <= 0:

@@ -36,7 +36,7 @@ def sniff(head: bytes) -> str:
 
 
 def _is_svg(head: bytes) -> bool:
-    """Behind a byte order mark, blanks, a declaration, comments and a document type."""
+    """After a byte order mark, blanks, a declaration, comments and a document type."""
     rest = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for _ in range(16):
         end = next((e for b, e in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!", b">")) if rest.startswith(b)), b"")
@@ -59,7 +59,7 @@ class Given:
         return Given(self.extension, self.path, (), self.stamp)
 
     def add(self, parts: Sequence[memoryview], files: Files) -> tuple[dict[str, Any], Sequence[memoryview]]:
-        """What the event says of the file, and the parts behind it."""
+        """What the event says of the file, and the parts after it."""
         if self.path is not None:
             return files.add_path(self.path, self.extension, *self.stamp), parts
         add = files.add_document if self.extension == "svg" else files.add

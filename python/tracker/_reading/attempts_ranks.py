@@ -22,7 +22,7 @@ class Attempt(NamedTuple):
 
     attempt: int
     continues: int  # the attempt it branches off; 0 for the first
-    resume_step: int | None  # rows of earlier attempts behind it are shadowed; None: nothing is
+    resume_step: int | None  # rows of earlier attempts after it are shadowed; None: nothing is
     shown_up_to: int | None  # set by later attempts: its rows with a larger step are shadowed
     started: datetime.datetime  # in UTC, as all times here
     writers: int

@@ -80,7 +80,7 @@ def _range(what: str, value: Any, convert: Callable[[str, Any], int]) -> tuple[i
     high = INT64_MAX if ends[1] is None else convert(what, ends[1])
     if half_open and ends[1] is not None:
         high -= 1
-    low, high = max(low, INT64_MIN), min(high, INT64_MAX)  # behind the stop of a slice, which may lie beyond
+    low, high = max(low, INT64_MIN), min(high, INT64_MAX)  # after the stop of a slice, which may lie beyond
     if low > high:
         raise ValueError(f"{what}: nothing lies between {ends[0]} and {ends[1]}")
     return low, high

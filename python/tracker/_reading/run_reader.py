@@ -122,7 +122,7 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         return result
 
     def _unrecovered(self, view: _core.RunView) -> list[str]:
-        """Rows that wait in journals of dead processes, behind an attempt to store them; what stood in the way of that,
+        """Rows that wait in journals of dead processes, after an attempt to store them; what stood in the way of that,
         or was damaged there."""
         if not view.unrecovered():
             return self._in_the_way

@@ -20,7 +20,7 @@ class Tail(OwnCopy):
     """An iterator over batches of new rows; StoredRun.tail() makes it. Each batch is a dict from a metric's name to a
     History of its new rows, every row in the order logged.
 
-    `cursor` is behind the batch last handed out: keep it once the batch is dealt with, and a later
+    `cursor` is after the batch last handed out: keep it once the batch is dealt with, and a later
     tail(..., cursor=kept) goes on with the row after it, in any process.
     """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Values in the memory of a GPU: they are copied to the host behind the kernels that compute them, and logged when they
+"""Values in the memory of a GPU: they are copied to the host after the kernels that compute them, and logged when they
 have arrived. Nobody waits for the device, and no graph is kept.
 
-The values of one call go over in one copy a device and dtype, into pinned memory, and a mark behind them. Later calls,
+The values of one call go over in one copy a device and dtype, into pinned memory, and a mark after them. Later calls,
 flush() and a daemon thread look whether the marks of the oldest are there, and log them in the order of their calls,
 under the step of their call. To look is to read memory: a call of the driver from another thread, be it whether an
 event has come, would end the capture of a CUDA graph by the program. What is on its way is bounded; beyond that a value

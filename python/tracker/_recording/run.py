@@ -300,7 +300,7 @@ class Run(_core.Run):
 
         For who hears of it otherwise than by SIGTERM (init(on_sigterm="mark")), or in a handler of their own. What is
         logged from then on is recorded as before, and a further attempt (resume) is a state of its own. Does nothing
-        behind the end (strict raises), in a forked child and on a rank that records nothing. Threads: any, and a
+        after the end (strict raises), in a forked child and on a rank that records nothing. Threads: any, and a
         handler of Python's signal module.
         """
         self._core.mark_preempting()

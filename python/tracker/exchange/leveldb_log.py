@@ -47,7 +47,7 @@ def check_head(file: BinaryIO, path: str, kind: LogKind) -> None:
 
 
 def records(file: BinaryIO, path: str, of: LogKind) -> Iterator[tuple[int, bytes]]:
-    """Each record with the offset behind it. DamagedError where the rest cannot be read; what came before is whole."""
+    """Each record with the offset after it. DamagedError where the rest cannot be read; what came before is whole."""
     check_head(file, path, of)
     at = HEAD.size
     parts: list[bytes] = []

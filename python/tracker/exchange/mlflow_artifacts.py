@@ -75,7 +75,7 @@ class Artifacts:
                 continue
             elif not self._carry_medium(name, path, "table" if name in tables else _kind(name)):
                 others[name] = path
-        for ms, step, name, key in sorted(timed):  # as they were logged, so that later ones stand behind those stored
+        for ms, step, name, key in sorted(timed):  # as they were logged, so that later ones come after those stored
             if made := self._made("image", files[name]):
                 carry_media(self._store, self._run, str(files[name]), key, iter([made]), step, ms * 1000, False)
             else:
@@ -170,7 +170,7 @@ def _table(run: _core.RunImport, path: Path) -> Media:
 
 
 def _time_us(path: Path, times_us: tuple[int, int]) -> int:
-    """When it was written; a copy of it, behind the run's end, says nothing."""
+    """When it was written; a copy of it, after the run's end, says nothing."""
     started, ended = times_us
     try:
         written = path.lstat().st_mtime_ns // 1000

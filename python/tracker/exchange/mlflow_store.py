@@ -87,7 +87,7 @@ def import_mlflow(
 
 
 def _within(progress: Progress, done: int, total: int) -> Callable[[float], None]:
-    """Tells of a part of the run behind `done` others."""
+    """Tells of a part of the run after `done` others."""
     return lambda part: progress(int((done + min(part, 1)) * PROGRESS_PARTS), total * PROGRESS_PARTS)
 
 

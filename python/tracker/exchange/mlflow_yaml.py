@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The meta.yaml of MLflow's file store: a flat mapping, as PyYAML's dumpers write one. PyYAML is not needed; what they
-do not write (anchors, tags, flow collections, block scalars, comments behind a value) is refused, never guessed at."""
+do not write (anchors, tags, flow collections, block scalars, comments after a value) is refused, never guessed at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LINE_END = rf"(?:\r\n|[{LINE_ENDS}])"
 NO_TEXT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 EMPTY = re.compile(rf"[ \t]*(?:#[^{LINE_ENDS}]*)?(?:{LINE_END}|\Z)")  # lines
 KEY = re.compile(r"([A-Za-z_]\w*):(?: +|(?=[\r\n]|\Z))", re.ASCII)
-END = re.compile(rf"[ \t]*(?:{LINE_END}|\Z)")  # behind a value
+END = re.compile(rf"[ \t]*(?:{LINE_END}|\Z)")  # after a value
 NOTHING = re.compile(rf"(?:\[\]|\{{\}})?[ \t]*(?:{LINE_END}|\Z)")
 NESTED = re.compile(
     rf"(?:[ ]*{LINE_END}|(?: +|-)[^{LINE_ENDS}]+(?:{LINE_END}|\Z))*"
@@ -31,7 +31,7 @@ FOLD = rf"[ \t]*(?P<first>{LINE_END})(?P<more>(?:[ \t]*{LINE_END})*)[ \t]*|[ \t]
 FOLDED = re.compile(FOLD)
 ESCAPED = re.compile(
     rf"\\(?:x(?P<x>[0-9a-fA-F]{{2}})|u(?P<u>[0-9a-fA-F]{{4}})|U(?P<U>[0-9a-fA-F]{{8}})"
-    rf"|{LINE_END}(?P<behind>(?:[ \t]*{LINE_END})*)[ \t]*|(?P<one>.))|{FOLD}",
+    rf"|{LINE_END}(?P<after>(?:[ \t]*{LINE_END})*)[ \t]*|(?P<one>.))|{FOLD}",
     re.DOTALL,
 )
 ESCAPES = {
@@ -96,7 +96,7 @@ def _value(text: str, at: int) -> tuple[str | None, int]:
 def _end(text: str, at: int) -> int:
     end = END.match(text, at)
     if end is None:
-        raise MetaError("something stands behind the value")
+        raise MetaError("something follows the value")
     return end.end()
 
 
@@ -122,8 +122,8 @@ def _unescaped(found: re.Match[str]) -> str:
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
             raise MetaError(f"\\{digits} is no character")
         return chr(code)
-    if found["behind"] is not None:  # the line goes on
-        return _breaks(found["behind"])
+    if found["after"] is not None:  # the line goes on
+        return _breaks(found["after"])
     if (one := found["one"]) is None:
         return _fold(found)
     if one not in ESCAPES:

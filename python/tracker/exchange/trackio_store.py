@@ -159,7 +159,7 @@ def _alerts_of_others(db: sqlite3.Connection) -> int:
 def _carry_alerts(
     store: _core.ImportStore, run: _core.RunImport, db: sqlite3.Connection, path: str, id: str, name: str
 ) -> None:
-    """A text that is no UTF-8 costs the alerts behind it, and not the run."""
+    """A text that is no UTF-8 costs the alerts after it, and not the run."""
     if not all(has_column(db, "alerts", column) for column in ("timestamp", "run_name", "title")):
         return
     by_id = has_column(db, "metrics", "run_id") and has_column(db, "alerts", "run_id")
