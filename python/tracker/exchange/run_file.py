@@ -25,11 +25,11 @@ def with_progress(paths: list[str], progress: Progress) -> Iterator[tuple[str, C
     total = sum(Path(path).stat().st_size for path in paths)
     done = 0
 
-    def told_behind(before: int) -> Callable[[int], None]:
+    def report_after(before: int) -> Callable[[int], None]:
         return lambda at: progress(before + at, total)
 
     for path in paths:
-        yield path, told_behind(done)
+        yield path, report_after(done)
         done += Path(path).stat().st_size
 
 
