@@ -98,7 +98,7 @@ void DrainThread::note_memory_ring() {
 std::optional<uint64_t> DrainThread::hold_journal() {
   const Guard one(mutex_);
   if (!holds_journal()) return std::nullopt;
-  return journal_.doubts();
+  return journal_.recovery_epoch();
 }
 
 // False: another process recovers the journal, or may.
@@ -158,7 +158,7 @@ void DrainThread::spill_if_stuck() {
     if (frame->spilled) continue;
     if (!journal_.may_spill()) return;
     // Another process may have stored a part of it. Until that is known the rings have it, and all that comes after it.
-    if (!frame->was_spilled && !journal_.settled()) return;
+    if (!frame->was_spilled && !journal_.is_confirmed()) return;
     if (!journal_.spill().append(frame->record, journal_.spill_room())) return;
     frame->spilled = frame->was_spilled = true;
     spilled_seq_ = frame->record.seq;

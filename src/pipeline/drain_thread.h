@@ -33,7 +33,7 @@ class DrainThread {
   void watch_sigterm(const SigtermMark* mark) { sigterm_.store(mark, std::memory_order_release); }
 
   // --- the store thread ---------------------------------------------------------------------------------------------
-  // Nothing: another process recovers the journal, or may begin to. Else Journal::doubts().
+  // Nothing: another process recovers the journal, or may begin to. Else Journal::recovery_epoch().
   std::optional<uint64_t> hold_journal();
   // The end is stored, or the run was given up: nothing of the journal is needed any more.
   void remove_journal();

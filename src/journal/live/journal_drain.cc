@@ -255,14 +255,14 @@ Status Journal::replace_lost_files() {
   // What a logout unlinks is no doubt: nobody has recovered by a lock file that is still locked here. In the memory of
   // this process alone are then frames that nobody else has, and the spill file must take them. Not to be told from a
   // logout: somebody who was sure that this process is dead, made another lock, and has removed the folder.
-  const auto doubt_unless = [this](bool known) { doubts_ += known ? 0 : 1; };
+  const auto raise_epoch_unless = [this](bool known) { recovery_epoch_ += known ? 0 : 1; };
   if (!is_directory(dir_)) {
-    doubt_unless(lock_->kept());
+    raise_epoch_unless(lock_->kept());
     return make_files();
   }
   if (!lock_->still_linked()) {
     const std::optional<bool> another = lock_->another_is_held();
-    doubt_unless(lock_->kept() && !another);
+    raise_epoch_unless(lock_->kept() && !another);
     if (another.value_or(false)) return Status(Code::kBusy, "another process recovers " + dir_);
   }
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
@@ -293,7 +293,7 @@ Status Journal::replace_defs(const std::string& made_in) {
 bool Journal::hold_lock() {
   if (lock_ == nullptr) return true;
   const OwnerLock::Held held = lock_->hold();
-  if (held != OwnerLock::Held::kStill) ++doubts_;
+  if (held != OwnerLock::Held::kStill) ++recovery_epoch_;
   return held == OwnerLock::Held::kStill || held == OwnerLock::Held::kAgain;
 }
 
