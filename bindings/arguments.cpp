@@ -42,8 +42,8 @@ bool parse_slow(const char* form, const char* first_name, PyObject* const* args,
 
 namespace {
 
-// The number that stands for a step, where it is none that int64 has as it is. False: there is none (NaN, infinite, too
-// large). `exact`: it is whole.
+// Converts a number that is not an int64 to a step. Returns false if there is none (NaN, infinite, too large). `exact`:
+// it is whole.
 bool whole_step(const Number& number, int64_t* step, bool* exact) {
   if (number.type == internal::ValueType::kInt64) {
     *step = static_cast<int64_t>(number.bits);
@@ -59,7 +59,7 @@ bool whole_step(const Number& number, int64_t* step, bool* exact) {
   return true;
 }
 
-bool tell_step(RunObject* run, PyObject* object, const std::string& what) {
+bool report_step(RunObject* run, PyObject* object, const std::string& what) {
   if (run->strict) {
     PyErr_Format(PyExc_ValueError, "step must be a whole number of int64, got %R; nothing was logged", object);
     return false;
@@ -87,7 +87,7 @@ bool step_from(RunObject* run, Arguments* call, int64_t* step) {
     const Ref integer(PyNumber_Index(object));
     if (integer) result = number_from(integer.get(), &number, &why);
     if (!integer && must_propagate()) return false;
-    PyErr_Clear();  // of an array: its one element is looked at below
+    PyErr_Clear();  // an array: its one element is converted below
   }
   if (result == NumberResult::kRejected && !PyUnicode_Check(object)) result = number_from(object, &number, &why);
   if (result == NumberResult::kOnDevice) {  // a step is needed now
@@ -102,9 +102,9 @@ bool step_from(RunObject* run, Arguments* call, int64_t* step) {
     return false;
   }
   bool exact = false;
-  if (whole_step(number, step, &exact)) return exact || tell_step(run, object, "the values are kept at its floor");
+  if (whole_step(number, step, &exact)) return exact || report_step(run, object, "the values are kept at its floor");
   call->step = nullptr;
-  return tell_step(run, object, "the values are kept as log() without a step does");
+  return report_step(run, object, "the values are kept as log() without a step does");
 }
 
 }  // namespace tracker::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of the hot calls, f(first, step=None), read from a vectorcall: the usual two forms by a comparison of
+// The arguments of the hot calls, f(first, step=None), read from a vectorcall: the two usual forms by comparing
 // pointers.
 #pragma once
 
@@ -13,11 +13,10 @@ extern PyObject* g_step;  // the interned "step"
 
 struct Arguments {
   PyObject* first;
-  PyObject* step;  // null or None: the next one
+  PyObject* step;  // null or None: the next step
 };
 
-// Any other form, and the TypeError that says what was expected. `form` is how messages call it: "log(data,
-// step=None)".
+// Any other form, with a TypeError for a wrong call. `form` is the call's form in messages: "log(data, step=None)".
 bool parse_slow(const char* form, const char* first_name, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
                 Arguments* out);
 
@@ -34,7 +33,7 @@ inline bool parse(const char* form, const char* first_name, PyObject* const* arg
   return parse_slow(form, first_name, args, count, keywords, out);
 }
 
-// A small int without a call; the layout is that of the running version.
+// A small int without a call; the layout is that of the running Python version.
 inline bool small_step(PyObject* object, int64_t* step) {
   if (!PyLong_CheckExact(object)) return false;
 #if PY_VERSION_HEX >= 0x030c0000
@@ -49,12 +48,12 @@ inline bool small_step(PyObject* object, int64_t* step) {
   return true;
 }
 
-// Any other number, or None, which is none. A step that is not whole is its floor, one that int64 does not have (NaN
-// too) is none (call->step is null then): both are counted and said once, or raised by a strict run. False with
-// TypeError or ValueError set.
+// Any other number, or None for no step. A step that is not whole becomes its floor, one outside int64 (NaN too)
+// becomes no step (call->step is null then): both are counted and reported once, or raised by a strict run. Returns
+// false with TypeError or ValueError set.
 bool step_from(RunObject* run, Arguments* call, int64_t* step);
 
-// The step of a call, where it is given. False: an error is set, as above.
+// Reads the step of a call, if it is given. Returns false with an error set, as above.
 inline bool read_step(RunObject* run, Arguments* call, int64_t* step) {
   return call->step == nullptr || small_step(call->step, step) || step_from(run, call, step);
 }

@@ -20,7 +20,7 @@ template <typename T>
 void drop(PyObject* capsule) {
   auto* held = static_cast<T*>(PyCapsule_GetPointer(capsule, kCapsuleName<T>));
   if (held == nullptr) return PyErr_WriteUnraisable(capsule);
-  if (held->release != nullptr) held->release(held);  // nobody moved it out
+  if (held->release != nullptr) held->release(held);  // no consumer moved it out
   delete held;
 }
 

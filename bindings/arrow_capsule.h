@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Arrow structs in the capsules of the PyCapsule interface
 // (https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html). A consumer moves the struct out and
-// releases it when it likes, on any thread; a capsule that nobody took releases its struct itself. Threads: with the
+// releases it at any time, on any thread; a capsule without a consumer releases its struct itself. Threads: with the
 // GIL held; errors are raised as Python exceptions.
 #pragma once
 

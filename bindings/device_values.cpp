@@ -8,7 +8,7 @@ using internal::ValueType;
 
 bool append(const Ref& list, PyObject* item) { return PyList_Append(list.get(), item) == 0; }
 
-// Nothing where the key is None: settled.
+// Does nothing for a key that is None: it was handled.
 void drop_at(internal::Run* run, PyObject* keys, PyObject* types, Py_ssize_t at, std::string_view why) {
   PyObject* key = PyList_GET_ITEM(keys, at);
   std::string_view name;

@@ -17,11 +17,11 @@
 
 namespace tracker::python {
 
-// Creates the classes in `module`. False with a Python error set.
+// Creates the classes in `module`. Returns false with a Python error set.
 bool add_errors(PyObject* module);
 // The class for a code. Borrowed; never null after add_errors().
 PyObject* error_class(internal::Code code);
-// Sets the Python exception that says what `status` says.
+// Sets the Python exception for `status`.
 void set_error(const internal::Status& status);
 
 }  // namespace tracker::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one place where the C API half of the module asks the pybind11 half: which Run a _core.RunCore holds.
+// The one place where the C API half of the module uses the pybind11 half: to get the Run of a _core.RunCore.
 #pragma once
 
 #include <Python.h>
@@ -9,7 +9,7 @@
 
 namespace tracker::python {
 
-// Null with TypeError set for anything else than a _core.RunCore.
+// Null with TypeError set for any object but a _core.RunCore.
 internal::Run* run_of_core(PyObject* core);
 
 }  // namespace tracker::python

@@ -59,7 +59,7 @@ std::vector<double> from_first(const PackedColumn& ints) {
   return out;
 }
 
-// Rows stand by step; over time they are taken by time and put back.
+// Rows are sorted by step; for smoothing over time they are sorted by time, and then by step again.
 internal::Result<PackedColumn> smoothed_over_time(const PackedHistory& history, const internal::Smoothing& smoothing,
                                                   const PackedColumn& values) {
   const auto* times = history.times_us.as<int64_t>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Python objects Column, Rows and Table: what history() and tail() hand out, filled while the GIL is free.
+// The Python objects Column, Rows and Table, which history() and tail() return; they are filled without the GIL.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -14,7 +14,7 @@
 
 namespace tracker::python {
 
-// A result and, once it was asked for, its Arrow table; both share the same memory. Threads: with the GIL held.
+// A result and, after the first request, its Arrow table; both share the same memory. Threads: with the GIL held.
 template <typename T>
 class ArrowSource {
  public:
@@ -32,7 +32,7 @@ class ArrowSource {
 using Rows = ArrowSource<internal::PackedHistory>;
 using Table = ArrowSource<internal::AlignedTable>;
 
-// "ema", "tensorboard", "gaussian", "mean"; "" is none. ValueError for anything else.
+// "ema", "tensorboard", "gaussian", "mean"; "" is none. Throws ValueError for anything else.
 internal::Smoother smoother_from(const std::string& kind);
 
 void register_history_types(pybind11::module_& module);

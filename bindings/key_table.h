@@ -2,9 +2,9 @@
 // From a metric's str object to its series ids without hashing its text: a table indexed by the object's address.
 //
 // Each slot owns a reference to its key, so an address in the table always means that very str (4 ns a look-up,
-// measured; hashing the bytes 8, std::unordered_map 200). Behind it a dict finds equal keys that are other objects,
-// such as f-strings. A call of many keys does not even look there: each metric remembers which one came behind it last
-// time, so keys that come in the same order are found one behind the other (KeyTable::Walk).
+// measured; hashing the bytes 8, std::unordered_map 200). If that fails, a dict finds equal keys that are other
+// objects, such as f-strings. A call of many keys needs neither: each metric remembers which one followed it last time,
+// so keys in the same order are found one after the other (KeyTable::Walk).
 // Memory: 16 bytes a slot and about 150 bytes a metric; only keys that have a series are kept in the dict. Threads:
 // with the GIL held. No function runs Python code: every key is an exact str.
 #pragma once
@@ -22,7 +22,7 @@ class Run;
 
 namespace tracker::python {
 
-// The series ids of one metric by ValueType; 0 = not asked for yet.
+// The series ids of one metric by ValueType; 0 = not requested yet.
 struct MetricIds {
   uint32_t of[8] = {};
 };
@@ -40,12 +40,12 @@ class KeyTable {
   KeyTable(const KeyTable&) = delete;
   KeyTable& operator=(const KeyTable&) = delete;
 
-  // Finds the keys of one call, in their order. Alive while nothing but resolve() changes the table.
+  // Finds the keys of one call, in their order. Valid while only resolve() changes the table.
   class Walk {
    public:
     explicit Walk(KeyTable* table) : table_(table), expected_(table->first_) {}
-    // The entry of exactly this object, kNoEntry when it has none (yet). Cost: a compare where the order is that of the
-    // last time, else that of find().
+    // The entry of exactly this object, kNoEntry if it has none (yet). Cost: one compare if the order is that of the
+    // last call, else that of find().
     uint32_t next(PyObject* key) {
       uint32_t entry = expected_;
       if (__builtin_expect(table_->known_[entry].key != key, 0)) {
@@ -67,7 +67,7 @@ class KeyTable {
     return entries_[entry].of[static_cast<size_t>(type)];
   }
 
-  // The slot of exactly this object, or null. Any object may be asked for; only a str that was resolved is found.
+  // The slot of exactly this object, or null. `key` may be any object; only a str that was resolved is found.
   const Slot* find(PyObject* key) const {
     const Slot* set = slots_.data() + set_of(key);
     for (size_t i = 0; i < kWays; ++i)
@@ -77,20 +77,20 @@ class KeyTable {
   uint32_t cached_id(const Slot& slot, internal::ValueType type) const {
     return entries_[slot.entry].of[static_cast<size_t>(type)];
   }
-  // The id of an exact str, asked from the run if it is not known. 0: the run gave none. `key` must be valid UTF-8 that
-  // check_key() accepts. -1 with MemoryError set.
+  // The id of an exact str, requested from the run if it is not known. 0: the run gave none. `key` must be valid UTF-8
+  // that check_key() accepts. -1 with MemoryError set.
   int64_t resolve(PyObject* key, internal::ValueType type, internal::Run* run);
-  // True when `key` has a series, and so is a valid key.
+  // Whether `key` has a series, and so is a valid key.
   bool knows(PyObject* key) const;
-  // Keeps the keys; the ids are those of another process (Run::attach).
+  // Keeps the keys and forgets the ids, which are those of another process (Run::attach).
   void forget_ids();
 
  private:
-  // What a Walk compares, in the order in which metrics came first: 16 bytes each, one behind the other.
+  // What a Walk compares, in the order in which metrics were first logged: an array of 16 bytes each.
   struct Known {
-    PyObject* key;     // owned: the object that was last logged under this name; null for kNoEntry alone
+    PyObject* key;     // owned: the object that was last logged under this name; null for kNoEntry only
     uint32_t float64;  // id as float64; 0 = see entries_
-    uint32_t next;     // the entry that came behind it last time
+    uint32_t next;     // the entry that followed it last time
   };
   static constexpr size_t kWays = 4;  // one cache line
   static constexpr size_t kSlotsFirst = 64;

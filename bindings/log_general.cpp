@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // log() for everything that may run Python code: NumPy values, tensors, nested dicts, texts, foreign types, bad values.
 //
-// All values are converted before the record is begun, into buffers of this call alone: a __float__ may call log()
-// again, or change the dict that is being read, so keys and values are owned while they are looked at.
+// All values are converted before the record is started, into buffers of this call: a __float__ may call log() again,
+// or change the dict that is being read, so keys and values are owned while they are read.
 #include <new>
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ struct MediaValue {
   Ref key, value;
 };
 
-// A value on the way: its path when it lies in a nested dict, else its key object alone.
+// A value being collected: its path if it is in a nested dict, else only its key object.
 struct Place {
   PyObject* key;          // exact str, owned by the caller
   std::string_view name;  // its UTF-8
@@ -43,10 +43,10 @@ class Collector {
  public:
   explicit Collector(RunObject* run) : run_(run) {}
 
-  // False: an exception is set that must reach the caller.
+  // Returns false if an exception is set that must reach the caller.
   bool add_mapping(PyObject* mapping, const std::string& prefix, Ref items = {});
   bool add_value(PyObject* key, PyObject* value);
-  // Writes what was collected. False: error set.
+  // Writes what was collected. Returns false with an error set.
   bool write(const int64_t* step);
 
  private:
@@ -70,11 +70,11 @@ class Collector {
   std::vector<TextValue> texts_;
   std::vector<MediaValue> media_;
   DeviceValues on_device_;
-  std::vector<PyObject*> ancestors_;  // mappings around the current one: a cycle ends here
+  std::vector<PyObject*> ancestors_;  // the mappings that contain the current one: a cycle is detected by them
   Problem problem_;
 };
 
-// The key of an item as an exact str; null when it is rejected (no error set) or must propagate (error set).
+// The key of an item as an exact str; null if it is rejected (no error set) or must propagate (error set).
 Ref exact_key(PyObject* key) {
   if (!PyUnicode_Check(key)) return {};
   return Ref(PyUnicode_FromObject(key));  // a subclass may have its own __hash__
@@ -91,19 +91,19 @@ std::string shown(PyObject* object) {
 bool is_nested(PyObject* value) {
   if (PyDict_Check(value)) return true;
   if (!PyMapping_Check(value) || PyUnicode_Check(value) || PySequence_Check(value) != 0) {
-    // Every class with __getitem__ counts as a sequence; what has keys() as well is a mapping, as dict.update() has it.
+    // Every class with __getitem__ passes PyMapping_Check; as for dict.update(), only those with keys() are mappings.
     if (!PyMapping_Check(value) || PyUnicode_Check(value) || PyList_Check(value) || PyTuple_Check(value)) return false;
   }
   if (PyObject_HasAttrString(value, "keys") == 0 || PyObject_HasAttrString(value, "dtype") != 0) return false;
-  // A data frame is one value, and refused as that, unless it has a number a column.
+  // A data frame is one value, and refused as one, unless it has one number for each column.
   if (PyObject_HasAttrString(value, "columns") == 0) return true;
   const Py_ssize_t rows = PyObject_Size(value);
   if (rows < 0) PyErr_Clear();
   return rows == 1;
 }
 
-// The entries of a mapping or of an object with fields, each read by itself (tracker/_mapping_entries.py); null, with
-// no error set, where there are none.
+// The entries of a mapping or of an object with fields, each read separately (tracker/_entries.py); null, with no error
+// set, if there are none.
 Ref pairs_read_of(PyObject* value) {
   const Ref module(PyImport_ImportModule("tracker._mapping_entries"));
   Ref pairs(module ? PyObject_CallMethod(module.get(), "pairs_of", "(O)", value) : nullptr);
@@ -114,7 +114,7 @@ Ref pairs_read_of(PyObject* value) {
 
 bool Collector::add_mapping(PyObject* mapping, const std::string& prefix, Ref items) {
   ancestors_.push_back(mapping);
-  // A list of (key, value) tuples that owns them: the dict may change while we convert.
+  // A list of (key, value) tuples that owns them: the dict may change during the conversion.
   if (!items) items = Ref(PyMapping_Items(mapping));
   if (!items && !must_propagate()) {  // one of them cannot be read, or these are fields
     PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
@@ -222,7 +222,7 @@ bool Collector::add_at(const Place& place, PyObject* value) {
   return true;
 }
 
-// No number: what log() takes as a medium by itself, or an object with fields, else a bad value.
+// Not a number: what log() accepts as a medium, or an object with fields, else a bad value.
 bool Collector::add_foreign(const Place& place, PyObject* value, std::string why) {
   Ref medium = media_from(value);
   if (medium) {
@@ -280,7 +280,7 @@ bool Collector::write_texts(int64_t step) {
   return true;
 }
 
-// The call ends with the error that is set: texts are logged where there is room at once, all others, the media and the
+// The call ends with the error that is set: texts are logged if there is room at once; the rest, the media and the
 // values on a device are dropped and counted.
 bool Collector::drop_rest(size_t texts_written, int64_t step, size_t media_written) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -322,13 +322,13 @@ bool Collector::write_media(int64_t step) {
   for (size_t i = 0; i < media_.size(); ++i) {
     const MediaValue& entry = media_[i];
     const Ref answer = log_media(reinterpret_cast<PyObject*>(run_), entry.key.get(), entry.value.get(), at.get());
-    // The one that was in the making is counted by who makes it.
+    // The medium that was being made is counted by its maker.
     if (!answer && must_propagate()) return drop_rest(texts_.size(), step, i + 1);
     std::string_view name;
     (void)utf8_of(entry.key.get(), &name);
     if (!answer) {
       reject(name, take_error_text(), PyExc_TypeError);
-    } else if (answer.get() != Py_None && problem_.type == nullptr) {  // counted there
+    } else if (answer.get() != Py_None && problem_.type == nullptr) {  // counted by the callee
       const Ref text(PyObject_Str(answer.get()));
       std::string_view view;
       if (!text || !utf8_of(text.get(), &view)) PyErr_Clear();
@@ -338,10 +338,10 @@ bool Collector::write_media(int64_t step) {
   return true;
 }
 
-// Nothing here waits for the device: the numbers are logged when they have arrived.
+// Does not wait for the device: the numbers are logged when they have arrived.
 bool Collector::write_device_values(int64_t step) {
   if (on_device_.empty()) return true;
-  if (run_->hot->alive == 0) {  // no thread, no copy, nothing that the end of a forked child would wait for
+  if (run_->hot->alive == 0) {  // no thread and no copy, for which the exit of a forked child would wait
     on_device_.say_forked(run_->run);
     return true;
   }
@@ -358,7 +358,8 @@ bool Collector::write_device_values(int64_t step) {
 
 bool Collector::write(const int64_t* step) {
   if (step == nullptr) {
-    if (pairs_.empty() && texts_.empty() && media_.empty() && on_device_.empty()) return settle(run_, problem_);
+    if (pairs_.empty() && texts_.empty() && media_.empty() && on_device_.empty())
+      return raise_if_strict(run_, problem_);
     const internal::ClaimedStep next = internal::claim_step(run_->hot);
     const bool ok = write(&next.step);
     internal::return_unused_step(run_->hot, next);
@@ -369,7 +370,7 @@ bool Collector::write(const int64_t* step) {
     if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return drop_rest(0, at);
     if (!write_device_values(at) || !write_texts(at) || !write_media(at)) return false;
   }
-  return settle(run_, problem_);
+  return raise_if_strict(run_, problem_);
 }
 
 }  // namespace
@@ -383,7 +384,7 @@ void reject_value(RunObject* self, std::string_view key, std::string_view why, P
   }
 }
 
-bool settle(RunObject* self, const Problem& problem) {
+bool raise_if_strict(RunObject* self, const Problem& problem) {
   if (problem.type == nullptr || !self->strict) return true;
   std::string text = "log: " + problem.text;
   if (problem.more > 0) text += " (and " + std::to_string(problem.more) + " more; the other keys were recorded)";

@@ -15,7 +15,7 @@ PyObject* g_class = nullptr;
 PyObject* g_log = nullptr;
 PyObject* g_coerce = nullptr;
 
-// The first part of the name of the module that the class of `value` comes from.
+// Whether the class of `value` is from a known module, by the first part of the module's name.
 bool is_of_known_library(PyObject* value) {
   const Ref module(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__module__"));
   std::string_view name;

@@ -86,7 +86,7 @@ PyMethodDef g_metric_methods[] = {{"log", method(metric_log), METH_FASTCALL | ME
                                   {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_metric_getters[] = {{"name", metric_name, nullptr, "The name of the metric.", nullptr},
-                                  {"_run", metric_run, nullptr, "The run that it is of.", nullptr},
+                                  {"_run", metric_run, nullptr, "The run of the metric.", nullptr},
                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot g_metric_slots[] = {{Py_tp_doc, const_cast<char*>("A metric resolved once; made by Run.metric().")},

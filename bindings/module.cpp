@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The module tracker._core: what python/tracker is written on. It keeps the GIL on free-threaded builds and refuses
+// The module tracker._core, on which python/tracker is built. It keeps the GIL on free-threaded builds and refuses
 // subinterpreters, because handles and the key table are protected by the one GIL.
 #include <pybind11/pybind11.h>
 
@@ -24,7 +24,7 @@ PYBIND11_MODULE(_core_in_main, module) {
   tracker::python::register_values(module);
 }
 
-// Before pybind11 is asked: on CPython 3.11 its own start waits for ever in a subinterpreter.
+// Before pybind11 is called: on CPython 3.11 its start waits for ever in a subinterpreter.
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core();
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_in_main();

@@ -34,7 +34,7 @@ NumberResult from_int(PyObject* value, Number* out, std::string* why) {
   return NumberResult::kOk;
 }
 
-// A double that is exact in `type` as that type's bits; a NaN stays a NaN.
+// The bits of a double in `type`, if it is exact in it; a NaN remains a NaN.
 bool narrow(double value, ValueType type, uint64_t* bits) {
   switch (type) {
     case ValueType::kFloat32: *bits = bits_of(static_cast<float>(value)); return true;
@@ -55,7 +55,7 @@ bool narrow(double value, ValueType type, uint64_t* bits) {
   }
 }
 
-// --- through the buffer protocol: every bit is there ---------------------------------------------------------------
+// --- through the buffer protocol, which has every bit -------------------------------------------------------------
 
 template <typename T>
 T load(const unsigned char* at) {
@@ -104,7 +104,7 @@ bool number_from_item(char code, const unsigned char* at, Py_ssize_t size, Numbe
   return true;
 }
 
-// kOk, kRejected, or nothing when this object's buffer cannot be used and another way must be tried.
+// kOk, kRejected, or nothing if this object's buffer cannot be used and another way must be tried.
 std::optional<NumberResult> from_buffer(PyObject* value, Number* out, std::string* why) {
   Py_buffer view;
   if (PyObject_GetBuffer(value, &view, PyBUF_FULL_RO) < 0) {
@@ -137,7 +137,7 @@ Ref optional_attribute(PyObject* object, const char* name) {
   return found;
 }
 
-// How many elements: torch has numel(), the others an int `size`. -1: it does not say.
+// How many elements: torch has numel(), the others an int `size`. -1: neither.
 Py_ssize_t element_count(PyObject* object) {
   const Ref numel = optional_attribute(object, "numel");
   const Ref count = numel ? Ref(PyObject_CallNoArgs(numel.get())) : optional_attribute(object, "size");
@@ -148,7 +148,7 @@ Py_ssize_t element_count(PyObject* object) {
   return PyLong_AsSsize_t(count.get());
 }
 
-// "float32" of numpy's dtype, torch.float32 and tf.float32 alike.
+// "float32" from numpy's dtype, torch.float32 and tf.float32.
 ValueType type_of_dtype(PyObject* dtype) {
   const Ref shown(PyObject_Str(dtype));
   std::string_view text;
@@ -180,8 +180,8 @@ NumberResult from_float(PyObject* value, ValueType type, Number* out, std::strin
   return NumberResult::kOk;
 }
 
-// A NaN on its way through a double loses what makes it a signalling one. NumPy's arrays and scalars of bfloat16 have
-// tobytes(), tensors of torch a view of as many bits; anything else keeps the NaN that its float() gives.
+// A conversion to double turns a signalling NaN into a quiet one. NumPy's arrays and scalars of bfloat16 have
+// tobytes(), tensors of torch a view of as many bits; for other types the NaN of float() is kept.
 void keep_nan_bits(PyObject* value, ValueType type, Number* out) {
   const size_t width = value_width(type);
   if (type == ValueType::kBFloat16) {
@@ -244,7 +244,7 @@ NumberResult from_dtype(PyObject* value, PyObject* dtype, Number* out, std::stri
   return PyErr_Occurred() != nullptr && result == NumberResult::kOk ? NumberResult::kRaised : result;
 }
 
-// A NumPy date or duration, found by the way its dtype says so. Its bytes alone would be taken for eight numbers.
+// A NumPy date or duration, recognised by its dtype. Its bytes alone would be read as eight numbers.
 bool is_time(PyObject* dtype) {
   const Ref kind = optional_attribute(dtype, "kind");
   std::string_view text;
@@ -253,7 +253,7 @@ bool is_time(PyObject* dtype) {
   return readable && (text == "M" || text == "m");
 }
 
-// numpy.ma.masked and the like: the buffer has a number, which is not one that anybody meant.
+// numpy.ma.masked and the like: the number in their buffer is meaningless.
 bool is_masked(PyObject* value) {
   if (std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0) return false;
   const Ref mask = optional_attribute(value, "mask");
@@ -280,7 +280,7 @@ NumberResult from_object_with_dtype(PyObject* value, PyObject* dtype, Number* ou
 bool number_from_numpy_scalar(PyObject* value, Number* out) {
   const PyTypeObject* type = Py_TYPE(value);
   const std::string_view prefix = "numpy.";
-  // Static types only: a class statement cannot take such a name.
+  // Static types only: a class statement cannot make such a name.
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 || std::strncmp(type->tp_name, prefix.data(), prefix.size()) != 0)
     return false;
   const std::string_view name = type->tp_name + prefix.size();
@@ -305,7 +305,7 @@ bool number_from_numpy_scalar(PyObject* value, Number* out) {
 NumberResult number_from(PyObject* value, Number* out, std::string* why) {
   if (number_from_builtin(value, out)) return NumberResult::kOk;
   if (PyLong_Check(value)) return from_int(value, out, why);
-  // A type object has the attributes of its instances, but is none.
+  // A type object has the attributes of its instances, but is not one.
   if (!PyType_Check(value)) {
     const Ref dtype = optional_attribute(value, "dtype");
     if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One Python object as one number of a series, with its dtype and every bit kept where the object has them.
+// Converts one Python object to one number of a series, with its dtype and every bit that the object has.
 // Nothing is imported: NumPy's objects are read through the buffer protocol, tensors through dtype and item().
 #pragma once
 
@@ -19,17 +19,17 @@ struct Number {
 
 enum class NumberResult {
   kOk,
-  kRejected,  // `why` says what was expected; no Python error is set
-  kRaised,    // an exception that is no Exception (KeyboardInterrupt) is set
-  kOnDevice,  // one value in the memory of an accelerator (device_values.h): only waiting for it would give the number
+  kRejected,  // `why` has what was expected; no Python error is set
+  kRaised,    // an exception that is not an Exception (KeyboardInterrupt) is set
+  kOnDevice,  // one value in the memory of an accelerator (device_values.h): getting the number would need waiting
 };
 
-// Accepts bool, int, float, one-element values with a dtype (NumPy, torch, jax, ml_dtypes), and whatever has __index__
-// or
+// Accepts bool, int, float, one-element values with a dtype (NumPy, torch, jax, ml_dtypes), and everything with
+// __index__ or
 // __float__. May run Python code, which may log.
 NumberResult number_from(PyObject* value, Number* out, std::string* why);
 
-// The exact builtin cases without running Python code. False: ask number_from().
+// The exact builtin types, without running Python code. Returns false for others: call number_from().
 inline bool number_from_builtin(PyObject* value, Number* out) {
   if (PyFloat_Check(value)) {
     out->type = internal::ValueType::kFloat64;
@@ -52,7 +52,8 @@ inline bool number_from_builtin(PyObject* value, Number* out) {
 }
 
 // A NumPy scalar through its own C conversion, which is six times as fast as its buffer and runs no Python code.
-// False: no such scalar, or one whose bits only the buffer has (a NaN's payload). Never leaves a Python error.
+// Returns false for other objects, and for scalars whose bits only the buffer has (a NaN's payload). Never leaves a
+// Python error.
 bool number_from_numpy_scalar(PyObject* value, Number* out);
 
 }  // namespace tracker::python

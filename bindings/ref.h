@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ref: one owned reference to a Python object, for the code that is written on the plain C API and must not throw.
-// Threads: with the GIL held.
+// Ref: one owned reference to a Python object, for code that uses the plain C API and must not throw. Threads: with the
+// GIL held.
 #pragma once
 
 #include <Python.h>
@@ -33,7 +33,7 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-// The UTF-8 of a str, living as long as it; nothing and a Python error for a lone surrogate.
+// The UTF-8 of a str, valid as long as the str; false with a Python error for a lone surrogate.
 inline bool utf8_of(PyObject* text, std::string_view* out) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(text, &size);
@@ -42,9 +42,9 @@ inline bool utf8_of(PyObject* text, std::string_view* out) {
   return true;
 }
 
-// Takes the pending exception as one line "ValueError: text" and clears it. Never fails.
+// Returns the pending exception as one line "ValueError: text" and clears it. Never fails.
 std::string take_error_text();
-// True when the pending exception must reach the caller of log(): KeyboardInterrupt and what else is no Exception.
+// Whether the pending exception must reach the caller of log(): KeyboardInterrupt and others that are not an Exception.
 inline bool must_propagate() { return PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_Exception); }
 
 }  // namespace tracker::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of the module tracker._core, one function a file.
+// The parts of the module tracker._core, one function for each file.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,9 +16,9 @@ class View;
 
 void register_run(pybind11::module_& module);   // RunCore: init and the verbs beside log
 void register_read(pybind11::module_& module);  // Store, RunFolder, RunView
-// Column, Rows, Table, and of RunView what reads rows: history, align, chart, tail
+// Column, Rows, Table, and the functions of RunView that read rows: history, align, chart, tail
 void register_query(pybind11::module_& module, pybind11::class_<View>& type);
-// Of RunCore and RunView what is about media.
+// The functions of RunCore and RunView for media.
 void register_media(pybind11::module_& module, pybind11::class_<internal::Run, std::shared_ptr<internal::Run>>& run);
 void register_media_reading(pybind11::class_<View>& view);
 void register_runs(pybind11::module_& module);      // query_runs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Artifacts: what the package's Artifact, and what reads artifacts back, are written on.
+// Artifacts: the core of the package's Artifact and of reading artifacts.
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -28,11 +28,11 @@ using internal::ArtifactDraft;
 using internal::ArtifactInfo;
 using internal::ArtifactUse;
 using internal::ArtifactVersion;
-using internal::HeldName;
 using internal::LineageEdge;
 using internal::LogArtifactOptions;
 using internal::LoggedArtifact;
 using internal::ManifestEntry;
+using internal::NameLease;
 using internal::Run;
 using internal::Store;
 
@@ -49,8 +49,8 @@ struct StoredVersion {
   ArtifactInfo info;  // without its versions
   ArtifactVersion version;
   std::vector<internal::AliasMove> moves;
-  uint64_t max_disk = 0;  // of the run that uses or made it; 0: no bound, or read without a run
-  std::shared_ptr<const internal::ManifestIndex> index = {};  // made by the first look for one entry
+  uint64_t max_disk = 0;  // of the run that uses or made it; 0: no limit, or read without a run
+  std::shared_ptr<const internal::ManifestIndex> index = {};  // made by the first search for an entry
 };
 
 StoredVersion make_version(std::string store_path, ArtifactInfo info, const ArtifactVersion& version) {
@@ -135,7 +135,7 @@ py::tuple download(StoredVersion& self, const std::string& root, const std::stri
   return py::make_tuple(folder, done.files, done.bytes, done.kept, done.references);
 }
 
-// How many there are, and the first one of them.
+// How many there are, and the first of them.
 std::tuple<uint64_t, std::string, std::string> verify(const StoredVersion& self, bool deep) {
   const Store store = store_of(self);
   auto found = released([&] { return internal::verify_artifact(store, self.version, deep); });
@@ -161,7 +161,7 @@ py::dict edge_to_python(const LineageEdge& edge, const std::string& version_name
   return out;
 }
 
-// And lines that say what could not be read.
+// With lines about what could not be read.
 py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
   const Store store = store_of(self);
   std::vector<std::string> problems;
@@ -170,7 +170,7 @@ py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
     for (const internal::Status& each : lineage.problems) problems.push_back(internal::visible(each.to_string()));
     if (lineage.cut)
       problems.push_back("only the first " + std::to_string(internal::kLineageEdgesMax) +
-                         " uses of the store were looked at");
+                         " uses of the store were examined");
     return internal::edges_of_version(lineage, {self.info.project, self.info.name, self.version.content},
                                       outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
   });
@@ -185,7 +185,7 @@ std::string store_of_folder(const std::string& path) {
   return parent_path(parent_path(parent_path(path)));
 }
 
-// The versions as they are called in the store that the run lies in; of a run that lies in none as it calls them.
+// The versions with the names of the run's store; for a run without a store, with the names that the run recorded.
 py::list edges_of_folder(const internal::RunFolder& folder) {
   std::vector<std::string> names;
   const std::vector<LineageEdge> edges = released([&] {
@@ -220,7 +220,7 @@ StoredVersion find(const Store& store, const std::string& name, const std::strin
   return make_version(store.path(), std::move(found.info), found.version);
 }
 
-// All versions that were not deleted, newest first within a name; and lines that say what could not be read.
+// All versions that were not deleted, newest first within a name; and lines about what could not be read.
 py::tuple list_artifacts(const Store& store, const std::string& project) {
   std::vector<internal::Status> problems;
   const std::vector<ArtifactInfo> all =
@@ -244,7 +244,7 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
 
 std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draft, std::vector<std::string> aliases,
                                              std::vector<std::string> tags, std::optional<int64_t> ttl_s, bool is_input,
-                                             std::string use_as, std::string staging, std::shared_ptr<HeldName> held) {
+                                             std::string use_as, std::string staging, std::shared_ptr<NameLease> held) {
   LogArtifactOptions options{
       std::move(aliases), std::move(tags),    ttl_s,          is_input ? ArtifactUse::kInput : ArtifactUse::kOutput,
       std::move(use_as),  std::move(staging), std::move(held)};
@@ -263,7 +263,7 @@ StoredVersion use_artifact(Run& run, const std::string& name, const std::string&
   return out;
 }
 
-// True: settled. A refused one raises.
+// Returns true if it is stored. Raises if it was refused.
 bool wait(const LoggedArtifact& self, double seconds) {
   const std::chrono::milliseconds timeout(static_cast<int64_t>(std::clamp(seconds, 0.0, 86400.0) * 1000));
   const internal::Status status = released([&] { return self.wait(timeout); });
@@ -361,13 +361,15 @@ void register_draft(py::module_& module) {
 
 void register_artifact(py::module_& module) {
   register_draft(module);
-  py::class_<LoggedArtifact, std::shared_ptr<LoggedArtifact>>(module, "LoggedArtifact", "One that a run logged.")
+  py::class_<LoggedArtifact, std::shared_ptr<LoggedArtifact>>(module, "LoggedArtifact",
+                                                              "An artifact that a run logged.")
       .def("wait", &wait, py::arg("seconds"))
       .def_property_readonly("state", &state_of)
       .def_property_readonly("files_done", &LoggedArtifact::files_done)
       .def_property_readonly("bytes_done", &LoggedArtifact::bytes_done)
       .def("version", &version_of, py::arg("store_path"));
-  py::class_<HeldName, std::shared_ptr<HeldName>>(module, "HeldName", "What gc leaves alone as long as this lives.")
+  py::class_<NameLease, std::shared_ptr<NameLease>>(
+      module, "NameLease", "A lease on a staging folder: gc keeps the folder as long as this object exists.")
       .def(py::init<const std::string&, const std::string&>(), py::arg("folder"), py::arg("name"));
   py::class_<StoredVersion>(module, "StoredVersion", "A version of an artifact in a store.")
       .def_property_readonly("project", [](const StoredVersion& self) { return self.info.project; })

@@ -18,7 +18,8 @@ namespace py = pybind11;
 using internal::Code;
 using internal::Status;
 
-// What a Python function raised, as a line of the command: never an exception in the command line's own code.
+// Converts the exception of a Python function to an error line of the command: no exception enters the command line's
+// own code.
 template <typename Call>
 Status status_of_call(ReleasedGil* without_gil, Call&& call) {
   return without_gil->taken([&]() -> Status {
@@ -34,7 +35,7 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
   });
 }
 
-// Of the module tracker.__main__: import_source(store, format, source, project, progress, artifacts) and
+// From the module tracker._cli: import_source(store, format, source, project, progress, artifacts) and
 // export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics), serve(store, host, port,
 // takes_uploads, opens_browser, allowed_hosts).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What console="fd" needs of the C library: that what stdout and stderr hold back goes out before their descriptors
-// change, without waiting for ever. fflush(NULL) waits for each FILE of the process, and a thread that reads from a
-// terminal keeps the lock of stdin until somebody presses Enter.
+// For console="fd": flushes the C library's stdout and stderr before their descriptors change, without waiting for
+// ever. fflush(NULL) waits for each FILE of the process, and a thread that reads from a terminal holds the lock of
+// stdin until a key is pressed.
 #include <poll.h>
 #include <stdio_ext.h>
 
@@ -23,10 +23,10 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 
 bool takes_bytes(FILE* stream) {
   pollfd look{fileno(stream), POLLOUT, 0};
-  return ::poll(&look, 1, 0) != 0;  // an error, too: the write then says so at once
+  return ::poll(&look, 1, 0) != 0;  // also on an error, which the write then reports
 }
 
-// False: another thread has it, or whoever reads takes nothing.
+// Returns false if another thread has its lock, or its reader takes nothing.
 bool try_flush(FILE* stream) {
   if (::ftrylockfile(stream) != 0) return false;
   const bool held_back = ::__fpending(stream) > 0;
@@ -36,7 +36,7 @@ bool try_flush(FILE* stream) {
   return now;
 }
 
-// What is still held back then goes out later, by the program's own next flush.
+// What remains in the buffers is written later, by the program's own next flush.
 bool flush_c_streams(int milliseconds) {
   const ReleasedGil without_gil;
   const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What importers written in Python (python/tracker/exchange) bring runs into a store with: rows as columns by the
-// buffer protocol. Blocks on the disk without the GIL.
+// For importers written in Python (python/tracker/exchange): rows as columns by the buffer protocol. Blocks on the disk
+// without the GIL.
 #include <pybind11/stl.h>
 
 #include <string>
@@ -25,7 +25,7 @@ using internal::RunState;
 using internal::ValuePair;
 using internal::ValueType;
 
-// A one-dimensional buffer whose items are `width` bytes wide; `type` by its format.
+// A one-dimensional buffer with items of `width` bytes; `type` by its format.
 struct Columns {
   py::buffer_info info;
   ValueType type = ValueType::kFloat64;
@@ -93,7 +93,7 @@ py::tuple store_imported_file(RunImport& run, const std::string& path, const std
   return py::make_tuple(file.digest, file.bytes);
 }
 
-// As of a run that is recorded (Run::redact_document); an import counts nothing.
+// As for a run that is recorded (Run::redact_document); an import counts nothing.
 py::bytes redact_imported(RunImport&, const py::buffer& text, const std::string& extension) {
   const py::buffer_info info = text.request();
   const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
@@ -113,7 +113,7 @@ void imported_alert(RunImport& run, const std::string& title, const std::string&
   check(run.alert(known, title, text, step.value_or(0), step.has_value(), time_us));
 }
 
-// `progress` hears of the bytes that are done; what it raises is said and goes no further.
+// `progress` is called with the bytes that are done; its exceptions are reported and go no further.
 void imported_artifact(RunImport& run, ImportStore& store, const std::string& name, const std::string& type,
                        const std::string& folder, const std::vector<std::string>& paths, int64_t time_us,
                        const std::string& left_out, const py::function& progress) {

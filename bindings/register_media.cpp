@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracker/_media/log_media.py is written on: the account, files and events of media, and how they are read back.
+// The core of tracker/_media.py: the account, files and events of media, and reading them.
 #include <pybind11/stl.h>
 
 #include <chrono>

@@ -45,7 +45,7 @@ Selection selection_of(const Ends& steps, const Ends& times_us, const Numbers& a
   return out;
 }
 
-// The metric that the others are joined with: resolved, whatever times are asked for.
+// The metric that the others are joined with: always the resolved view.
 Result<History> read_x(RunView& view, const Selection& selection, const std::string& x) {
   Selection own = selection;
   own.metrics = {x};
@@ -71,7 +71,7 @@ Rows history_of(View& self, const std::string& metric, const Ends& steps, const 
   })));
 }
 
-// Of a metric of several types the rows that are integers or bools, as they were logged: (values, which rows). None:
+// For a metric of several types: the rows that are integers or bools, as they were logged: (values, which rows). None:
 // it has one type.
 py::object integers_of(View& self, const std::string& metric, bool all) {
   using Both = std::pair<PackedColumn, PackedColumn>;
@@ -157,7 +157,7 @@ py::dict chart_of(View& self, const std::string& metric, const std::string& axis
   return out;
 }
 
-// A cursor's token: behind the rows there are, or before the first one.
+// A token for a cursor: after the present rows, or before the first one.
 std::string tail_start(View& self, const std::vector<std::string>& metrics, bool at_end) {
   const internal::TailQuery query{metrics, 1};
   return self.with([&](RunView& view) {
@@ -178,7 +178,7 @@ struct Tailed {
   std::string token;
 };
 
-// (rows by metric, of each that was asked for; the token after them, whether there is more at once)
+// (rows by metric, for each requested one; the token after them, whether there is more at once)
 py::tuple tail_rows(View& self, const std::vector<std::string>& metrics, const std::string& token, uint64_t rows_max) {
   Tailed tailed = take(self.with([&](RunView& view) -> Result<Tailed> {
     auto cursor = internal::TailCursor::parse(token);

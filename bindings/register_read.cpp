@@ -38,13 +38,13 @@ using internal::RunView;
 using internal::Store;
 using internal::ValueType;
 
-// Lines for people, which may hold names from files of any origin.
+// Lines for users, with names from files of any origin made printable.
 std::vector<std::string> all_visible(std::vector<std::string> lines) {
   for (std::string& line : lines) line = internal::visible(line);
   return lines;
 }
 
-// The disk's answer, waited for without the GIL.
+// A result of the disk, waited for without the GIL.
 template <typename F>
 auto looked_up(F&& function) {
   auto found = [&] {
@@ -54,7 +54,7 @@ auto looked_up(F&& function) {
   return take(std::move(found));
 }
 
-// `in_store`: what a dead process left in frames may become a database; a folder of its own is only read.
+// `in_store`: frames of a dead process may be converted to a database; a folder outside a store is only read.
 std::unique_ptr<View> open_view(const RunFolder& folder, bool in_store) {
   auto opened = [&] {
     const ReleasedGil without_gil;
@@ -96,7 +96,7 @@ py::dict metric_to_python(const MetricInfo& metric) {
   return out;
 }
 
-// The metric that define_metric() names as this one's x, where the run has it; else empty.
+// The metric that define_metric() has named as this one's x, if the run has it; else empty.
 std::string default_x(View& self, const std::string& metric) {
   return self.with([&](RunView& view) -> std::string {
     const std::vector<MetricInfo>& metrics = view.stored_metrics();
@@ -116,7 +116,7 @@ py::list metrics_of(View& self) {
   return out;
 }
 
-// Without a look at rows, which metrics_of() may need.
+// Without reading rows, which metrics_of() may need.
 std::vector<std::string> metric_names(View& self) {
   return self.with([](RunView& view) {
     std::vector<std::string> out;
@@ -139,7 +139,7 @@ std::string unrecovered_text(const internal::WaitingPoints& waiting) {
          (unread.empty() ? "" : "; and " + unread);
 }
 
-// What is in journals of dead processes, one line each. Where every writer lives or has ended nothing is read.
+// What is in journals of dead processes, one line each. Nothing is read if every writer is alive or has ended.
 std::vector<std::string> unrecovered_of(View& self) {
   const std::vector<internal::WaitingPoints> waiting = self.with([](RunView& view) {
     const auto& writers = view.writers();
@@ -269,7 +269,8 @@ py::list texts_of(View& self, const std::string& metric, bool all) {
   return text_rows(take(self.with([&](RunView& view) { return view.texts(metric, all); })));
 }
 
-// (text, stream, time, attempt, rank, line, updates, open, joined, cut_bytes, no_room) a line, and how many there are.
+// (text, stream, time, attempt, rank, line, updates, open, joined, cut_bytes, no_room) for each line, and the number of
+// all.
 py::tuple console_of(View& self, py::object rank, int stream, const std::string& contains, size_t last) {
   internal::ConsoleQuery query;
   if (!rank.is_none()) query.rank = rank.cast<int64_t>();
@@ -285,7 +286,8 @@ py::tuple console_of(View& self, py::object rank, int stream, const std::string&
   return py::make_tuple(lines, output.total);
 }
 
-// (level, title, text, time, step, attempt, rank, cut_bytes) an alert; how many there are, and how many found no room.
+// (level, title, text, time, step, attempt, rank, cut_bytes) for each alert; the number of all, and of those without
+// room.
 py::tuple alerts_of(View& self) {
   const internal::Alerts found = take(self.with([](RunView& view) { return read_alerts(&view); }));
   py::list out;
@@ -337,7 +339,7 @@ auto getter(F function) {
 }
 
 void register_store(py::module_& module) {
-  py::class_<RunFolder>(module, "RunFolder", "Where a run is and who it is.")
+  py::class_<RunFolder>(module, "RunFolder", "A run's folder and identity.")
       .def_static("of",
                   [](const std::string& path) { return looked_up([&] { return internal::read_run_folder(path); }); })
       .def_property_readonly("id", [](const RunFolder& self) { return self.identity.id; })
@@ -373,14 +375,14 @@ void register_store(py::module_& module) {
                 recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },
           py::arg("uid"),
-          "Replays what dead processes left behind; uid \"\" means every run. Returns what stood in the way.");
+          "Replays what dead processes left behind; uid \"\" means every run. Returns what prevented it.");
 }
 
 }  // namespace
 
 void register_read(py::module_& module) {
   register_store(module);
-  py::class_<View> type(module, "RunView", "A run as its readers see it. Threads: any; one reads at a time.");
+  py::class_<View> type(module, "RunView", "A run opened for reading. Threads: any; one reads at a time.");
   type.def("refresh", [](View& self) { check(self.with([](RunView& view) { return view.refresh(); })); })
       .def("state",
            [](View& self) { return std::string(run_state_name(self.with([](RunView& v) { return v.state(); }))); })

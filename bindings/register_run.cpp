@@ -25,7 +25,7 @@ using internal::RunState;
 using internal::RunStatus;
 using Seconds = std::chrono::duration<double>;
 
-// Every option by its name in InitOptions; the Python layer has checked names and types.
+// Each option by its name in InitOptions; the Python layer has checked names and types.
 void set_option(InitOptions* options, const std::string& name, py::handle value) {
   const std::pair<const char*, std::string InitOptions::*> texts[] = {
       {"project", &InitOptions::project},
@@ -99,7 +99,7 @@ RunState state_from(const std::string& name) {
 }
 
 std::chrono::milliseconds milliseconds(double seconds) {
-  // Beyond a year a wait is as good as endless, and the cast stays defined.
+  // A wait of more than a year counts as a year, so that the cast is defined.
   return std::chrono::duration_cast<std::chrono::milliseconds>(Seconds(std::min(std::max(seconds, 0.0), 31536000.0)));
 }
 
@@ -109,7 +109,7 @@ bool should_stop(Run& self) {
   return self.should_stop();
 }
 
-// A signal's handler runs while the disk is waited for: what it raises, as Ctrl-C does, ends the wait and is raised.
+// Signal handlers run during the wait for the disk: an exception of one, such as Ctrl-C, ends the wait and is raised.
 bool flush(Run& self, double timeout) {
   bool raised = false;
   const auto code = [&] {
@@ -192,7 +192,7 @@ py::dict status_of(const Run& run) {
   return out;
 }
 
-// Calls a verb that takes a key and a value; a strict run raises what fails.
+// Calls a verb with a key and a value; a strict run raises an error.
 template <typename F>
 void set_value(Run& run, const std::string& key, py::handle object, F verb) {
   internal::Value value = value_from(object);
@@ -214,7 +214,7 @@ void finish(Run& run, const std::string& state, int exit_code, const std::string
   if (run.strict()) check(status);
 }
 
-// What a server or the network refuses is one line and False; the handler of a signal may end the wait.
+// An error of the server or the network is reported in one line and returns False; a signal handler may end the wait.
 template <typename Work>
 bool with_server(Work work) {
   bool raised = false;
@@ -227,9 +227,9 @@ bool with_server(Work work) {
   }();
   if (raised) throw py::error_already_set();
   const internal::Code code = status.code();
-  const bool is_told = code == internal::Code::kTimeout || code == internal::Code::kIo ||
-                       code == internal::Code::kUnsupported || code == internal::Code::kClosed;
-  if (is_told) internal::say(status.to_string());
+  const bool is_specific = code == internal::Code::kTimeout || code == internal::Code::kIo ||
+                           code == internal::Code::kUnsupported || code == internal::Code::kClosed;
+  if (is_specific) internal::say(status.to_string());
   else check(status);
   return status.ok();
 }
@@ -255,7 +255,7 @@ bool login(const std::string& host, const std::string& token) {
   return with_server([&](const std::function<bool()>& go_on) { return internal::login(host, token, go_on); });
 }
 
-// A bad level is an error at once; what finds no room only in a strict run.
+// A bad level is an error at once; a lack of room only in a strict run.
 void define_metric(Run& run, const std::string& name, const std::string& step_metric,
                    const std::vector<std::string>& summary, const std::string& goal) {
   const internal::Status status = without_gil([&] { return run.define_metric(name, step_metric, summary, goal); });
@@ -269,7 +269,7 @@ void alert(Run& run, const std::string& title, const std::string& text, const st
   if (run.strict() && run.finished() && run.hot()->alive != 0) check(status);
 }
 
-// It may be called again, by whoever hears of it: only a run that is over has no use for it.
+// It may be called more than once: only a run that is over ignores it.
 void mark_preempting(Run& run) {
   const internal::Code code = without_gil([&] { return run.mark_preempting(); });
   if (run.strict() && code != internal::Code::kOk)
@@ -277,7 +277,7 @@ void mark_preempting(Run& run) {
         internal::Status(code, "the run could not be marked as preempted: " + std::string(internal::code_name(code))));
 }
 
-// Keeps the GIL: a thread that waits here can then not be one that a fork leaves behind. It never waits for the disk.
+// Keeps the GIL, so that no fork happens while a thread is in here. It never waits for the disk.
 void write_console(Run& run, int stream, const py::str& text) {
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -305,7 +305,7 @@ Run* run_of_core(PyObject* core) {
 
 namespace {
 
-// How ranks that nothing names find the run of rank 0 through the store of a process group.
+// Lets ranks without an id of the launch find the run of rank 0 through the store of a process group.
 void register_process_group(py::class_<Run, std::shared_ptr<Run>>& run) {
   run.def_property_readonly("group_key", &Run::group_key)
       .def_property_readonly("group_text", &Run::group_text)

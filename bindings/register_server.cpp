@@ -23,7 +23,7 @@ using internal::Service;
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// `headers`: those that the service asks for, by their lower-case names.
+// `headers`: those that the service reads, by their lower-case names.
 Request request_of(const std::string& method, const std::string& path, const Pairs& query,
                    const std::map<std::string, std::string>& headers, const std::string& client,
                    const std::string& own_origin, bool over_tls) {
@@ -84,7 +84,7 @@ std::unique_ptr<Service> open_service(const std::string& path, bool takes_upload
   return take(std::move(service));
 }
 
-// (method, pattern, scope, most bytes of a body)
+// (method, pattern, scope, largest body in bytes)
 py::list routes() {
   py::list out;
   for (const internal::RouteInfo& route : Service::routes()) {

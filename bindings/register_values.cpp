@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a histogram counts of an array, read in place, without the GIL: the array belongs to the caller. And what a
-// config gives twice.
+// Counts an array for a histogram, in place and without the GIL: the array belongs to the caller. And finds repeated
+// paths of a config.
 #include <pybind11/stl.h>
 
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 namespace py = pybind11;
 
-// `work` with the array as float or double. TypeError for any other: tracker/_media/histograms_curves.py converts those
+// Calls `work` with the array as float or double. TypeError for any other: tracker/_structured.py converts those
 // before.
 template <typename Work>
 auto with_numbers(const py::buffer& array, Work work) {
@@ -59,7 +59,7 @@ py::bytes json_of(const py::buffer& array) {
   throw py::type_error("an array of float64 or int64 was expected, got " + info.format);
 }
 
-// The first path of which a config gives two values, or "".
+// The first path that a config has twice, or "".
 std::string given_twice(py::handle config) {
   internal::ValueTree tree;
   tree.merge(value_from(config));

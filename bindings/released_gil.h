@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The one way to be without the GIL. Python ends a thread that asks for it while the interpreter ends, by an unwinding
-// that no destructor survives: the process would abort, with no exit handler run. Such a thread sleeps here instead,
-// until the process is gone; so what holds a lock of the library is declared behind the ReleasedGil, and has let go.
+// The one way to release the GIL. A thread that requests the GIL while the interpreter ends is terminated by Python
+// with an unwinding that no destructor survives: the process would abort, and no exit handler would run. Such a thread
+// sleeps here instead, until the process is gone. So an object that holds a lock of the library must be declared after
+// the ReleasedGil, to be destroyed before.
 #pragma once
 
 #include <Python.h>
@@ -11,13 +12,14 @@ namespace tracker::python {
 
 class ReleasedGil {
  public:
-  // Whoever has the GIL while the interpreter ends is the thread that ends it, and keeps it: no other may have it.
+  // A thread that has the GIL while the interpreter ends is the thread that ends it, and keeps the GIL: no other thread
+  // may get it.
   ReleasedGil() : state_(_Py_IsFinalizing() != 0 ? nullptr : PyEval_SaveThread()) {}
   ~ReleasedGil() { take_or_sleep(); }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
 
-  // What `work` returns, done with the GIL by the same thread in the midst of its work without.
+  // Runs `work` with the GIL, in a thread that has released it, and returns its result.
   template <typename Work>
   auto taken(Work&& work) {
     struct Taken {
@@ -41,7 +43,7 @@ class ReleasedGil {
     while (_Py_IsFinalizing() != 0) ::pause();
     try {
       PyEval_RestoreThread(state_);
-    } catch (...) {  // the interpreter began to end meanwhile; to leave here would abort
+    } catch (...) {  // the interpreter has started to end; leaving this function would abort
       for (;;) ::pause();
     }
   }

@@ -27,12 +27,12 @@ PyTypeObject* g_run_type = nullptr;
 
 // --- log() ---------------------------------------------------------------------------------------------------------
 
-// A call of fewer keys gains nothing from being written in place.
+// A call with fewer keys gains nothing from being written in place.
 constexpr Py_ssize_t kInPlaceKeysMin = 8;
 
 enum class Converted { kAll, kNeedsGeneral, kRaised };
 
-// The pairs of a dict that holds only builtin numbers and None under known or valid str keys. Runs no Python code.
+// The pairs of a dict of builtin numbers and None under known or valid str keys. Runs no Python code.
 Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, size_t* count, bool* limit) {
   PyObject *key = nullptr, *value = nullptr;
   Py_ssize_t position = 0;
@@ -40,7 +40,7 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
   bool others = false;
   KeyTable& keys = *self->keys;
   KeyTable::Walk walk(&keys);
-  // Counted, so that no call of PyDict_Next only says that there are no more. Nothing here can change the dict.
+  // Counted, to save the call of PyDict_Next that finds the end. Nothing here can change the dict.
   for (Py_ssize_t left = PyDict_GET_SIZE(dict); left > 0 && PyDict_Next(dict, &position, &key, &value); --left) {
     Number number;
     uint32_t id = 0;
@@ -76,13 +76,13 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
   return Converted::kAll;
 }
 
-// The conversion of more keys is timed in each call that is not written in place: there a timestamp is nothing, and
-// calls of very many are all slow ones.
+// With so many keys the conversion is timed in each call that is not written in place: a timestamp is cheap compared to
+// it, and calls with very many keys are never written in place.
 constexpr size_t kTimedKeysMin = 256;
 
-// The usual call of many keys, floats and ints under keys whose ids are known, straight into the ring: what is done
-// here allocates nothing and runs no code of others (open_record.h). False: something else is among the values, or the
-// call needs the slow path, and nothing was logged.
+// The usual call of many keys, floats and ints under keys with known ids, straight into the ring: this allocates
+// nothing and runs no other code (open_record.h). Returns false if there are other values, or the call needs the slow
+// path; nothing was logged then.
 bool log_in_place(RunObject* self, PyObject* dict, int64_t step) {
   internal::OpenRecord record;
   if (!record.begin(self->hot, static_cast<size_t>(PyDict_GET_SIZE(dict)), step)) return false;
@@ -113,7 +113,7 @@ bool log_in_place(RunObject* self, PyObject* dict, int64_t step) {
   return true;
 }
 
-// True: done, or an error is set (*ok false). False: log_general() has to do it.
+// Returns true if it is done, or an error is set (*ok false). False: log_general() has to do it.
 __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, int64_t step, bool* ok) {
   const auto size = static_cast<size_t>(PyDict_GET_SIZE(data));
   if (PyDict_GET_SIZE(data) >= kInPlaceKeysMin && !self->other_values && log_in_place(self, data, step)) return true;
@@ -147,8 +147,8 @@ __attribute__((noinline)) bool log_builtin_at_next(RunObject* self, PyObject* da
   return done;
 }
 
-// The call that most programs make, {"loss": x} of a known key with a float and a step, without the loop and the buffer
-// of many pairs: 165 instructions instead of 259. False: nothing was done.
+// The most frequent call, {"loss": x} with a known key, a float and a step, without the loop and the buffer of many
+// pairs: 165 instructions instead of 259. Returns false if nothing was done.
 __attribute__((always_inline)) inline bool log_one_float(RunObject* self, PyObject* data, int64_t step) {
   PyObject *key = nullptr, *value = nullptr;
   Py_ssize_t position = 0;
@@ -164,7 +164,7 @@ bool is_mapping(PyObject* object) {
   return PyDict_Check(object) || (PyMapping_Check(object) && PyObject_HasAttrString(object, "keys"));
 }
 
-// False with TypeError set where log() was given something else than a dict or a mapping.
+// Returns false with TypeError set if log() was given neither a dict nor a mapping.
 bool is_mapping_or_raise(const Arguments& call) {
   if (is_mapping(call.first)) return true;
   if (PyUnicode_Check(call.first)) {
@@ -252,7 +252,7 @@ PyObject* run_steps_changed(PyObject* object, void*) {
 
 PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<RunObject*>(object)->core); }
 
-// attach() of the core, and what this object has kept of the ids of series.
+// attach() of the core; also forgets this object's ids of series.
 PyObject* run_attach(PyObject* object, PyObject*) {
   auto* self = reinterpret_cast<RunObject*>(object);
   const internal::Status status = [&] {
@@ -322,7 +322,7 @@ PyType_Spec g_run_spec = {"tracker._core.Run", sizeof(RunObject), 0, Py_TPFLAGS_
 PyType_Spec g_empty_spec = {"tracker._core._Empty", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                             g_empty_slots};
 
-// The ring of the call that is timed, whichever run's it is. With the GIL.
+// The ring of the call that is being timed, of any run. With the GIL.
 internal::CallSample g_sample;
 
 void time_calls(bool on) {
@@ -361,8 +361,8 @@ bool no_series(RunObject* self) {
 
 bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, int64_t step, uint64_t before) {
   Code code = Code::kOk;
-  // A full ring waits up to 10 ms, or as long as it takes; a wrapped one does not, and the 25 ns of the GIL are paid
-  // once a lap.
+  // A full ring waits up to 10 ms, or as long as it takes; a ring that only wrapped around does not wait, and its 25 ns
+  // for the GIL are paid once a lap.
   if (!without_gil_but_signals([&] { code = internal::log_pairs_slow(self->hot, pairs, count, step, true, before); }))
     return false;
   if (internal::wants_sample(self->hot, &g_sample)) time_calls(true);

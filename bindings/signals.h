@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Python's signal handlers run while a call that logs waits for room without the GIL: what one of them raises, as
-// Ctrl-C does, ends the wait.
+// Runs Python's signal handlers while a call that logs waits for room without the GIL: an exception of a handler, such
+// as Ctrl-C, ends the wait.
 #pragma once
 
 #include <Python.h>
@@ -11,8 +11,8 @@
 
 namespace tracker::python {
 
-// Calls `work` without the GIL. False: a handler has raised, its error is set; `work` has come to its end all the same.
-// Handlers run on the process's first thread alone, as Python has it: the others never ask.
+// Calls `work` without the GIL. Returns false if a handler has raised; its error is set and `work` has ended all the
+// same. Python runs handlers on the process's first thread only: other threads never check.
 template <typename Work>
 bool without_gil_but_signals(const Work& work) {
   bool raised = false;

@@ -49,7 +49,7 @@ Value value_from(py::handle object, int depth) {
       if (!PyUnicode_Check(key.ptr())) throw py::type_error("a key must be a str");
       map.emplace_back(text_of(key), value_from(item, depth + 1));
     }
-    internal::drop_repeated_keys(&map);  // of a subclass of str two keys may have one text
+    internal::drop_repeated_keys(&map);  // two keys of a subclass of str may have the same text
     return map;
   }
   throw py::type_error(std::string("expected None, bool, int, float, str, list or dict, got ") + Py_TYPE(raw)->tp_name);

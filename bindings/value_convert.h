@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Value <-> builtin Python objects. What config may hold beyond them is made plain by python/tracker/_plain_values.py
-// first.
+// Value <-> builtin Python objects. python/tracker/_plain.py first converts other objects of a config to these.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -17,7 +16,7 @@ namespace py = pybind11;
 internal::Value value_from(py::handle object, int depth = 0);
 py::object value_to_python(const internal::Value& value);
 
-// Throws the Python exception of a failure (errors.h).
+// Throws the Python exception for a failure (errors.h).
 void check(const internal::Status& status);
 template <typename T>
 T take(internal::Result<T> result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Python object RunView: a run as its readers see it, shared by Python's threads.
+// The Python object RunView: a run opened for reading, shared by Python's threads.
 #pragma once
 
 #include <pybind11/pybind11.h>

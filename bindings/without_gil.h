@@ -12,8 +12,8 @@
 
 namespace tracker::python {
 
-// What `work` returns, done without the GIL; what it throws is thrown with it, and so is what the handler of a signal
-// raises while it waits for room in a ring.
+// Runs `work` without the GIL and returns its result; its exception is rethrown with the GIL, and so is that of a
+// signal handler that raises while it waits for room in a ring.
 template <typename Work>
 auto without_gil(Work work) {
   std::optional<decltype(work())> out;

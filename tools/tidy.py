@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 import tidy_cpp
 import tidy_docs
 import tidy_python
+import tidy_words
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LENGTH_MAX = 120
@@ -27,7 +28,7 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_WARN = 500
 FILE_LINES_MAX = 800
 BLOB_BYTES_MAX = 1 << 20
-DOCUMENT_WORDS_MAX = 55_004  # of all documents together; the goal is 40,000
+DOCUMENT_WORDS_MAX = 55_100  # of all documents together; the goal is 40,000
 
 CPP_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp")
 CODE_SUFFIXES = (*CPP_SUFFIXES, ".py", ".pyi", ".sh", ".cmake")
@@ -334,6 +335,10 @@ def python_imports(repo: Repository) -> Iterator[str]:
     yield from tidy_python.python_imports(repo.files)
 
 
+def words_only_fall(repo: Repository) -> Iterator[str]:
+    yield from tidy_words.words_only_fall(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -356,6 +361,7 @@ CHECKS: tuple[Check, ...] = (
     documented_values,
     document_words,
     python_imports,
+    words_only_fall,
     large_files,
 )
 

@@ -58,7 +58,6 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
         elif path == "python/tracker/_recording/init.py":
             if told := re.match(r'    (\w+): .*[Dd]efault "(\w+)"', line):
                 yield number, told[1], told[2]
-                yield number, option, default
 
 
 def defaults(files: Files) -> Iterator[str]:

@@ -12,7 +12,7 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/pages.css";
 
-// Relative to the address that was opened; a browser would read it again as relative to each later one.
+// Relative to the address that was opened; a browser would resolve it again for each later address.
 const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
 icon?.setAttribute("href", icon.href);
 applyTheme();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every sentence and label that people read, in one place.
+// Every sentence and label of the console, in one place.
 
 import { plural } from "./ui/format";
 
@@ -200,7 +200,7 @@ export const texts = {
     madeBy: "Made by",
     usedBy: "Used by",
     thisVersion: "This version",
-    nobody: "No run",
+    noRun: "No run",
     lineage: "Data flow of this version",
     noMetadata: "No metadata.",
   },

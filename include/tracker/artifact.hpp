@@ -31,15 +31,15 @@ class Run;
 /// A file or a reference of a version.
 struct ArtifactFile {
   std::string path;
-  uint64_t bytes = 0;    ///< of a reference as its maker said, 0 where unknown
+  uint64_t bytes = 0;    ///< of a reference: as given by its maker, 0 if unknown
   std::string digest;    ///< SHA-256, 64 hex digits; empty: a reference
   std::string uri = {};  ///< of a reference, else empty
   std::string checksum = {};
 };
 
-/// That a run made a version, or used it.
+/// A run made a version, or used it.
 struct ArtifactUse {
-  std::string name;  ///< "project/name:v3"; "project/name@9f86d081ab12" where it is not in this store
+  std::string name;  ///< "project/name:v3"; "project/name@9f86d081ab12" if it is not in this store
   std::string type, digest, use_as;
   std::string run_project, run_id, run_uid;
   std::chrono::microseconds time{0};  ///< since 1970
@@ -48,19 +48,20 @@ struct ArtifactUse {
 
 /// Options of Run::log_artifact().
 struct ArtifactOptions {
-  std::vector<std::string> aliases = {};  ///< names that move to this version; "latest" moves by itself
+  std::vector<std::string> aliases = {};  ///< names that move to this version; "latest" moves automatically
   std::vector<std::string> tags = {};
-  std::chrono::seconds ttl{0};  ///< the version may go after so long; 0: it stays. The longest of all counts
-  bool is_input = false;        ///< the run reads it; it did not make it
-  std::string use_as = {};      ///< of an input: the part it plays ("train")
+  /// gc may remove the version after this time; 0: never. The longest of all calls counts
+  std::chrono::seconds ttl{0};
+  bool is_input = false;    ///< the run reads it; it did not make it
+  std::string use_as = {};  ///< of an input: its role ("train")
 };
 
-/// Move-only. Verbs answer a code and never throw for it; error() says in one line what the last one that failed
-/// expected. What the caller names wrongly is said at once: kNotFound, kInvalid (a device, a pipe, a loop of links, a
-/// link that leads out of the folder), kExists, kLimit.
+/// Move-only. Verbs return a code and never throw for it; error() has what the last failed one expected, in one line. A
+/// bad path is reported at once: kNotFound, kInvalid (a device, a pipe, a loop of links, a link that leads out of the
+/// folder), kExists, kLimit.
 class Artifact {
  public:
-  /// ok() is false for a name or a type that is empty, over 256 bytes or holds "/", ":" or "@".
+  /// ok() is false if a name or a type is empty, over 256 bytes or has "/", ":" or "@".
   Artifact(const std::string& name, const std::string& type) {
     trk_error what = TRK_ERROR_INIT;
     artifact_ = trk_artifact_new(name.c_str(), type.c_str(), &what);
@@ -76,34 +77,34 @@ class Artifact {
   }
   Artifact(const Artifact&) = delete;
   Artifact& operator=(const Artifact&) = delete;
-  /// What was logged is stored all the same.
+  /// A logged artifact is stored all the same.
   ~Artifact() { trk_artifact_free(artifact_); }
 
   bool ok() const noexcept { return artifact_ != nullptr; }
   Code code() const noexcept { return code_; }  ///< of the last verb
   const std::string& error() const noexcept { return error_; }
 
-  /// `path`: where it stands in the artifact; empty: as it is called; with "/" at its end: in that folder.
+  /// `path`: its path in the artifact; empty: the file's name; with "/" at its end: in that folder.
   Code add_file(const std::string& file, const std::string& path = {}) {
     return verb([&](trk_error* what) { return trk_artifact_add_file(artifact_, file.c_str(), path.c_str(), what); });
   }
-  /// All files below `folder`, or none. A store below it is left out, which is said when the artifact is logged.
+  /// All files below `folder`, or none. A store below it is omitted, which is reported when the artifact is logged.
   Code add_dir(const std::string& folder, const std::string& path = {}) {
     return verb([&](trk_error* what) { return trk_artifact_add_dir(artifact_, folder.c_str(), path.c_str(), what); });
   }
-  /// Something that stays where it is: nothing is read or fetched.
+  /// An entry whose content stays where it is: nothing is read or fetched.
   Code add_reference(const std::string& uri, const std::string& path = {}, const std::string& checksum = {}) {
     return verb([&](trk_error* what) {
       return trk_artifact_add_reference(artifact_, uri.c_str(), path.c_str(), checksum.c_str(), what);
     });
   }
-  /// A file or reference, or with "/" at its end all below it.
+  /// A file or reference, or with "/" at its end everything below it.
   Code remove(const std::string& path) {
     return verb([&](trk_error* what) { return trk_artifact_remove(artifact_, path.c_str(), what); });
   }
-  /// Makes an empty file for the caller to write, and answers where; what it holds when the artifact is logged becomes
-  /// `path` of it. It lies in the run's store and goes when it is stored, or with the artifact, which is logged once.
-  /// Empty: code() says why. kExists, kIo; kInvalid for the name of a folder.
+  /// Makes an empty file for the caller to write, and returns its path; its content when the artifact is logged becomes
+  /// `path` of the artifact. It is in the run's store and is removed when it is stored, or with the artifact, which can
+  /// be logged once. Empty: see code(). kExists, kIo; kInvalid for the name of a folder.
   std::string new_file(const Run& run, const std::string& path);
   Code describe(const std::string& description) {
     return verb([&](trk_error*) { return trk_artifact_describe(artifact_, description.c_str()); });
@@ -113,14 +114,15 @@ class Artifact {
         [&](trk_error*) { return trk_artifact_set_metadata(artifact_, key.data(), key.size(), &value.c_value()); });
   }
 
-  /// Until it is stored, and at once where nothing is recorded. kTimeout: not yet; kBusy: a file has changed; else why
-  /// it was refused.
+  /// Waits until it is stored; returns at once if nothing is recorded. kTimeout: not yet; kBusy: a file has changed;
+  /// else why it was refused.
   Code wait(std::chrono::milliseconds timeout = std::chrono::hours(24)) {
     return verb(
         [&](trk_error* what) { return trk_artifact_wait(artifact_, static_cast<int64_t>(timeout.count()), what); });
   }
-  /// Writes the files of a version, stored or used, into `folder`, each checked and whole. Empty: a folder of the
-  /// store, which `written` says; kLimit where the run's max_disk has no room for them there, and nothing was written.
+  /// Writes the files of a version, stored or used, into `folder`, each checked and complete. Empty: a folder of the
+  /// store, which is set in `written`; kLimit if the run's max_disk has no room for them there; nothing was written
+  /// then.
   Code download(const std::string& folder = {}, std::string* written = nullptr) {
     std::string path(folder.size() + kPathBytes, '\0');
     const Code code = verb([&](trk_error* what) {
@@ -131,8 +133,8 @@ class Artifact {
     return code;
   }
 
-  /// One file of a version, stored or used: written where download() writes without a folder. Answers its name there;
-  /// empty: code() says why, as of download(); kNotFound: no such file, kInvalid: a reference.
+  /// One file of a version, stored or used: written where download() writes without a folder. Returns its path there;
+  /// empty: see code(), as of download(); kNotFound: no such file, kInvalid: a reference.
   std::string get_path(const std::string& path) {
     std::string written(kPathBytes, '\0');
     const Code code = verb([&](trk_error* what) {
@@ -140,11 +142,11 @@ class Artifact {
     });
     return code == Code::kOk ? written.c_str() : "";
   }
-  /// Holds a version, stored or used, against its files; deep: every byte is read. kCorrupt names what is damaged.
+  /// Checks the files of a version, stored or used; deep: reads every byte. kCorrupt names what is damaged.
   Code verify(bool deep = true) {
     return verb([&](trk_error* what) { return trk_artifact_verify(artifact_, deep ? 1 : 0, what); });
   }
-  /// What a version holds, by path; code() says whether that is all. Cost: reads its manifest.
+  /// The entries of a version, by path; code() is kOk if the list is complete. Cost: reads its manifest.
   std::vector<ArtifactFile> list_files() {
     std::vector<ArtifactFile> out;
     const auto take = [](const trk_artifact_file* file, void* all) {
@@ -155,8 +157,8 @@ class Artifact {
     (void)verb([&](trk_error* what) { return trk_artifact_visit_files(artifact_, take, &out, what); });
     return out;
   }
-  /// The runs that made this version, or used it, as far as they are stored: Run::flush() first where this process did
-  /// it. code() is not kOk where a run could not be read, which error() names. Cost: a look at every run of the store.
+  /// The runs that made this version, or used it, as far as they are stored: call Run::flush() first for this process's
+  /// own. code() is not kOk if a run could not be read; error() names it. Cost: reads every run of the store.
   std::vector<ArtifactUse> logged_by() { return runs(false); }
   std::vector<ArtifactUse> used_by() { return runs(true); }
 
@@ -164,7 +166,7 @@ class Artifact {
   std::string digest() const { return info().digest; }         ///< of the content, 64 hex digits; empty: not stored
   uint64_t files() const noexcept { return info().files; }
   uint64_t bytes() const noexcept { return info().bytes; }
-  /// For what only the C ABI has.
+  /// For functions that only the C ABI has.
   trk_artifact* c_artifact() const noexcept { return artifact_; }
 
  private:
@@ -183,7 +185,7 @@ class Artifact {
   }
   static constexpr size_t kPathBytes = 8192;
 
-  // The uses of one kind that `visit` shows.
+  // The uses of one kind, collected from `visit`.
   template <typename Visit>
   static std::vector<ArtifactUse> uses(bool inputs, const Visit& visit) {
     struct Taken {

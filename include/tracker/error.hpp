@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What can go wrong, in C++: codes, and the exception that init() throws. Included by tracker.hpp.
+// Errors in C++: codes, and the exception that init() throws. Included by tracker.hpp.
 #pragma once
 
 #include <exception>
@@ -31,7 +31,7 @@ enum class Code {
   kCorrupt = TRK_CORRUPT,
   kVersion = TRK_VERSION,  ///< written by a newer version
   kBusy = TRK_BUSY,
-  kTimeout = TRK_TIMEOUT,  ///< a bounded wait ended; nothing is lost by that
+  kTimeout = TRK_TIMEOUT,  ///< a bounded wait ended; nothing is lost
   kLimit = TRK_LIMIT,      ///< a documented limit: the point was dropped and counted
   kClosed = TRK_CLOSED,    ///< finished, disabled, gated by its rank, or a forked child
   kUnsupported = TRK_UNSUPPORTED,
@@ -40,7 +40,7 @@ enum class Code {
 /// A short English name, such as "not found".
 inline const char* to_string(Code code) noexcept { return trk_code_name(static_cast<trk_code>(code)); }
 
-/// Thrown by init() where exceptions are enabled; nothing else in this library throws.
+/// Thrown by init() if exceptions are enabled; nothing else in this library throws.
 class Error : public std::runtime_error {
  public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}

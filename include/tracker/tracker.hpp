@@ -32,8 +32,8 @@
 namespace tracker {
 inline namespace TRACKER_INLINE_NAMESPACE {
 
-/// "1 + the run's largest step": what log() without a step means; of calls at the same time each gets a step of its
-/// own. Every other int64 is a step like any other.
+/// "1 + the run's largest step": the step of log() without a step; of calls at the same time each gets a step of its
+/// own. Every other int64 is an ordinary step.
 inline constexpr int64_t kAutoStep = TRK_STEP_AUTO;
 
 /// Options of init(), to be written with designated initialisers, in this order. Empty means the default that is named.
@@ -56,21 +56,23 @@ struct InitOptions {
   bool quiet = false;            ///< no line at start and end on stderr
   int rank = -1;                 ///< -1, and 0 without a world_size: from the launcher's environment
   int world_size = 0;            ///< 0: as rank
-  std::string resume_from = {};  ///< "run@step": what that run logged behind the step is shadowed; "run": nothing is
-  std::string duplicate_policy = {};  ///< what readers see of a step logged twice: "last", the default | "first"
-  std::string max_disk = {};  ///< "10GB", "512MiB": a fuller store takes no new points; TRACKER_MAX_DISK, else no bound
+  std::string resume_from = {};  ///< "run@step": what that run logged after the step is shadowed; "run": nothing is
+  /// the row that readers see of a step logged twice: "last", the default | "first"
+  std::string duplicate_policy = {};
+  /// "10GB", "512MiB": at this size the store accepts no new points; TRACKER_MAX_DISK, else no limit
+  std::string max_disk = {};
   std::string capture =
       {};  ///< "none", or on request some of "command", "environment", "diff", "source"; TRACKER_CAPTURE
   double system_interval = 0;  ///< seconds between samples of the system; 0: 15; below 0: none
   std::string tensorboard =
       {};  ///< a folder: a TensorBoard event file is written live in <folder>/<project>/<id>/ (docs/exchange.md)
-  std::string on_sigterm = {};  ///< "mark": SIGTERM marks the run as preempted and goes on to the handler before
+  std::string on_sigterm = {};  ///< "mark": SIGTERM marks the run as preempted and then calls the previous handler
   std::string on_exit = {};     ///< "finish", the default: exit() finishes the run | "leave": as if it were killed
   std::string host = {};        ///< of mode "online": the server; TRACKER_HOST, else that of login()
-  std::string token = {};       ///< for it; TRACKER_TOKEN, else that of login(); stored in no run
+  std::string token = {};       ///< for the host; TRACKER_TOKEN, else that of login(); stored in no run
 };
 
-/// What define_metric() says; empty means "not said".
+/// The arguments of define_metric(); empty means "not set".
 struct MetricOptions {
   std::string step_metric = {};  ///< the default x of readers
   std::vector<std::string> summary =
@@ -78,16 +80,16 @@ struct MetricOptions {
   std::string goal = {};  ///< "minimize" | "maximize"; "best" needs it
 };
 
-/// What the tracker takes from this process. A copy.
+/// The cost of the tracker in this process. A copy.
 struct Cost {
   std::chrono::nanoseconds in_calls{};    ///< in calls that log: an estimate from samples
   std::chrono::nanoseconds thread_cpu{};  ///< CPU of the background threads
-  uint64_t memory_bytes = 0;              ///< rings, spill file and what waits for the disk, now
-  uint64_t memory_bytes_max = 0;          ///< and at most, as seen ten times a second
-  uint64_t bytes_written = 0;             ///< given to the kernel for the store's disk; 0 on tmpfs
+  uint64_t memory_bytes = 0;              ///< rings, spill file and data that waits for the disk, now
+  uint64_t memory_bytes_max = 0;          ///< and the largest, sampled ten times a second
+  uint64_t bytes_written = 0;             ///< passed to the kernel for the store's disk; 0 on tmpfs
 };
 
-/// Where the points of one metric are: logged = stored + dropped + pending, all of one moment. A copy.
+/// The state of one metric's points: logged = stored + dropped + pending, all of one moment. A copy.
 struct SeriesStatus {
   uint64_t points_logged = 0;
   uint64_t points_stored = 0;
@@ -95,7 +97,7 @@ struct SeriesStatus {
   uint64_t points_pending = 0;
 };
 
-/// Where the points of this process are: logged = stored + dropped + pending. A copy; it does not change.
+/// The state of this process's points: logged = stored + dropped + pending. A copy; it does not change.
 struct Status {
   uint64_t points_logged = 0;
   uint64_t points_stored = 0;    ///< committed to the database
@@ -103,9 +105,9 @@ struct Status {
   uint64_t points_pending = 0;   ///< accepted, not yet committed
   uint64_t values_rejected = 0;  ///< bad values and keys; they never became points
   uint64_t bytes_stored = 0;
-  bool survives_process = false;    ///< what an accepted point survives right now: kill -9, abort, out of memory
-  bool survives_container = false;  ///< the container with its tmpfs, but for 100 ms
-  bool survives_power = false;      ///< power loss, but for 1 s and one fsync
+  bool survives_process = false;    ///< whether an accepted point survives right now: kill -9, abort, out of memory
+  bool survives_container = false;  ///< the loss of the container with its tmpfs, except the last 100 ms
+  bool survives_power = false;      ///< power loss, except the last 1 s and one fsync
   bool degraded = false;            ///< the store cannot be written now; see last_error
   bool recording = false;           ///< false: disabled, gated, finished or a forked child; see last_error
   int rank = 0;                     ///< -1: only a local or a node rank is known
@@ -114,17 +116,17 @@ struct Status {
   bool disk_full = false;         ///< the store has reached max_disk: new points are dropped and counted
   uint64_t artifacts_stored = 0;  ///< of those that this process logged
   uint64_t artifacts_pending = 0;
-  uint64_t artifacts_failed = 0;  ///< refused or given up; stderr has said why
+  uint64_t artifacts_failed = 0;  ///< refused or given up; the reason was written to stderr
   Cost cost;
-  uint64_t texts_logged = 0;  ///< texts under a metric's name, which are no points: = stored + dropped + pending
+  uint64_t texts_logged = 0;  ///< texts under a metric's name, which are not points: = stored + dropped + pending
   uint64_t texts_stored = 0;
   uint64_t texts_dropped = 0;
   uint64_t texts_pending = 0;
   uint64_t entries_dropped = 0;  ///< of config, summary, attributes, definitions, alerts: counted, not recorded
 };
 
-/// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may
-/// share it. A default-constructed one, and one with a bad name, log nothing and answer Code::kInvalid.
+/// A metric resolved once: the shortest way to the ring. Trivially copyable; valid as long as its run; threads may
+/// share it. A default-constructed one, and one with a bad name, log nothing and return Code::kInvalid.
 class Metric {
  public:
   Metric() noexcept = default;
@@ -155,8 +157,8 @@ class Metric {
 };
 static_assert(std::is_trivially_copyable_v<Metric>);
 
-/// A run that this process records, made by init(). Move-only. A run that nobody has finished is ended by its
-/// destructor: finished, or failed when an exception is what ends its scope.
+/// A run that this process records, made by init(). Move-only. The destructor ends a run that was not finished:
+/// finished, or failed if an exception ends its scope.
 class Run {
  public:
   /// Records nothing; ok() is false.
@@ -173,16 +175,16 @@ class Run {
   Run& operator=(const Run&) = delete;
   ~Run() { release(); }
 
-  /// False where init() failed without exceptions, and for a default-constructed or moved-from run; every verb then
-  /// does nothing. A run whose store cannot be written is ok(): see status().
+  /// False if init() failed without exceptions, and for a default-constructed or moved-from run; every verb then does
+  /// nothing. A run whose store cannot be written is ok(): see status().
   bool ok() const noexcept { return run_ != nullptr; }
   Code code() const noexcept { return code_; }
-  /// What was expected; empty when ok().
+  /// What was expected; empty if ok().
   const std::string& error() const noexcept { return error_; }
 
-  /// In a forked child: from now on the inherited run records there too, as a writer of its own, and its metrics do.
+  /// In a forked child: from now on the inherited run records there too, as a writer of its own, and so do its metrics.
   /// Call it before other threads of the child use the run. kInvalid in the process that has opened the run, and for a
-  /// run that recorded nothing there; strict: kIo. `error` says why. Cost: that of init().
+  /// run that recorded nothing there; strict: kIo. `error` has the reason. Cost: that of init().
   Code attach(std::string* error = nullptr) const {
     trk_error what = TRK_ERROR_INIT;
     const trk_code code = trk_attach(run_, &what);
@@ -228,7 +230,7 @@ class Run {
   Code set_config(std::string_view key, const Value& value) const noexcept {
     return static_cast<Code>(trk_config_set(run_, key.data(), key.size(), &value.c_value()));
   }
-  /// Sets several; the answer is that of the first that was refused.
+  /// Sets several; returns the code of the first that was refused.
   Code set_config(const Config& config) const noexcept {
     Code worst = Code::kOk;
     for (const Entry& entry : config) {
@@ -238,13 +240,13 @@ class Run {
     }
     return worst;
   }
-  /// An explicit value of the summary wins over the last one logged and stays. Cost and errors: as set_config().
+  /// An explicit value of the summary overrides the last logged one and is kept. Cost and errors: as set_config().
   Code set_summary(std::string_view key, const Value& value) const noexcept {
     return static_cast<Code>(trk_summary_set(run_, key.data(), key.size(), &value.c_value()));
   }
 
-  /// Says what a metric means, or all whose names match a pattern: "*" any bytes, "?" one. A metric's own definition
-  /// beats patterns, of which the last counts. kInvalid: `error` says what was expected.
+  /// Defines a metric, or all metrics whose names match a pattern: "*" any bytes, "?" one. A metric's own definition
+  /// beats patterns, of which the last counts. kInvalid: `error` has what was expected.
   Code define_metric(const std::string& name, const MetricOptions& options, std::string* error = nullptr) const {
     std::string kinds;
     for (const std::string& kind : options.summary) kinds += (kinds.empty() ? "" : ",") + kind;
@@ -257,10 +259,10 @@ class Run {
 
   // --- artifacts ----------------------------------------------------------------------------------------------------
 
-  /// Stores what the artifact holds now as a version that this run made, and returns at once: its files are read on a
-  /// thread of the run, and artifact.wait() says how it ended. A file that changes meanwhile, a disk that refuses and a
-  /// queue that stays full fail the artifact, never the run: counted in status(), said once on stderr. Where nothing is
-  /// recorded it does nothing. kInvalid, kLimit: a bad alias or tag, which artifact.error() says.
+  /// Stores the present content of the artifact as a version that this run made, and returns at once: a thread of the
+  /// run reads its files, and artifact.wait() returns the result. A file that changes meanwhile, a disk error and a
+  /// queue that stays full fail the artifact, never the run: counted in status(), reported once on stderr. Does nothing
+  /// if nothing is recorded. kInvalid, kLimit: a bad alias or tag, which artifact.error() names.
   Code log_artifact(Artifact& artifact, const ArtifactOptions& options = {}) const {
     std::vector<const char*> aliases, tags;
     for (const std::string& alias : options.aliases) aliases.push_back(alias.c_str());
@@ -275,10 +277,10 @@ class Run {
     given.use_as = options.use_as.c_str();
     return artifact.verb([&](trk_error* what) { return trk_log_artifact(run_, artifact.artifact_, &given, what); });
   }
-  /// The version that `name` says: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front or
-  /// not; and records that the run uses it. Works where nothing is recorded, too. What this process has just logged
-  /// under that name is waited for, at most 10 s; where it is refused the older version is given, which is said on
-  /// stderr. ok() is false where no version is found, and error() says what there is; kTimeout: it is not stored yet,
+  /// The version with the name `name`: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front
+  /// or not; and records that the run uses it. Works also if nothing is recorded. Waits at most 10 s for what this
+  /// process has just logged under that name; if that is refused, the older version is returned, which is reported on
+  /// stderr. ok() is false if no version is found, and error() names the existing ones; kTimeout: it is not stored yet,
   /// wait() for it first.
   Artifact use_artifact(const std::string& name, const std::string& use_as = {}) const {
     Artifact out;
@@ -287,8 +289,8 @@ class Run {
     if (out.artifact_ == nullptr) out.note(static_cast<trk_code>(what.code), what);
     return out;
   }
-  /// What this run has used, and made, as far as it is stored: flush() first. Empty where nothing is recorded. `code`:
-  /// whether that is all, with `error`. Cost: reads the run's databases.
+  /// The versions that this run has used, and made, as far as they are stored: flush() first. Empty if nothing is
+  /// recorded. `code`: kOk if the list is complete, else `error` has the reason. Cost: reads the run's databases.
   std::vector<ArtifactUse> inputs(Code* code = nullptr, std::string* error = nullptr) const {
     return uses(true, code, error);
   }
@@ -300,21 +302,21 @@ class Run {
     return trk_wait_artifacts(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }
 
-  /// Tells people something while the run goes on: stored with the time and the run's largest step. Title and text are
-  /// cut at 256 bytes and 16 KiB. kLimit: more than 60 a minute or 1,000 of this process; counted, told in the run.
-  /// kInvalid: `level` is none of "info", "warn", "error". Cost: allocations and one record.
+  /// Reports an alert during the run: stored with the time and the run's largest step. Title and text are cut at 256
+  /// bytes and 16 KiB. kLimit: more than 60 a minute or 1,000 of this process; counted, and the count is recorded in
+  /// the run. kInvalid: `level` is none of "info", "warn", "error". Cost: allocations and one record.
   Code alert(std::string_view title, std::string_view text = "", const std::string& level = "info") const noexcept {
     const char* first = title.data() != nullptr ? title.data() : "";
     return static_cast<Code>(trk_alert(run_, first, title.size(), text.data(), text.size(), level.c_str()));
   }
-  /// Whether `tracker stop` has asked this attempt to stop: leave the loop and finish. Seen about a second later. Cost:
-  /// two loads; the first call starts a thread that looks at one file a second, and waits for its first look, 100 ms at
-  /// most: so it sees what was asked before.
+  /// Whether `tracker stop` has asked this attempt to stop: leave the loop and finish. Noticed about a second later.
+  /// Cost: two loads; the first call starts a thread that reads one file a second, and waits at most 100 ms for its
+  /// first reading: so it notices an earlier request.
   bool should_stop() const noexcept { return trk_should_stop(run_) != 0; }
-  /// The machine is about to take the process away: however it ends, the run is "preempted" then. kClosed behind the
-  /// end. Not in a signal's handler: on_sigterm="mark" is for that.
+  /// The machine is about to end the process: the run's state is "preempted" then, however it ends. kClosed after the
+  /// end. Not in a signal handler: on_sigterm="mark" is for that.
   Code mark_preempting() const noexcept { return static_cast<Code>(trk_mark_preempting(run_)); }
-  /// Why, by whom and when; empty where nobody has asked.
+  /// Why, by whom and when; empty without a request.
   std::string stop_reason() const {
     std::string out(trk_stop_reason(run_, nullptr, 0), '\0');
     const size_t now = out.empty() ? 0 : trk_stop_reason(run_, out.data(), out.size() + 1);
@@ -324,14 +326,14 @@ class Run {
 
   // --- ends ---------------------------------------------------------------------------------------------------------
 
-  /// Waits until all that this process logged before is committed and fsynced. False when that took longer, nothing is
-  /// lost by it, and when something was logged after finish() and so dropped.
+  /// Waits until everything that this process logged before is committed and fsynced. False if that took longer
+  /// (nothing is lost), and if something was logged after finish() and so dropped.
   bool flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) const noexcept {
     return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }
-  /// Ends the run: finished, or failed when exit_code is not 0, for `reason`. Commits, fsyncs, leaves plain files;
-  /// waits at most 10 s for artifacts, gives up the rest, and 2 s for the disk. The second call does nothing. kIo,
-  /// kTimeout: what was not stored is kept for recovery.
+  /// Ends the run: finished, or failed if exit_code is not 0, with `reason`. Commits, fsyncs, leaves plain files; waits
+  /// at most 10 s for artifacts, gives up the rest, and 2 s for the disk. The second call does nothing. kIo, kTimeout:
+  /// what was not stored is kept for recovery.
   Code finish(int exit_code = 0, const char* reason = nullptr) const noexcept {
     return static_cast<Code>(trk_finish(run_, exit_code, reason));
   }
@@ -379,7 +381,7 @@ class Run {
     out.entries_dropped = now.entries_dropped;
     return out;
   }
-  /// Of one metric; nothing where this process has not logged it. Cost: a pass over what waits to be stored.
+  /// Of one metric; nothing if this process has not logged it. Cost: a pass over the data that is not stored yet.
   std::optional<SeriesStatus> series_status(std::string_view name) const {
     trk_series_status now = TRK_SERIES_STATUS_INIT;
     if (trk_get_series_status(run_, name.data() != nullptr ? name.data() : "", name.size(), &now) != TRK_OK)
@@ -387,16 +389,16 @@ class Run {
     return SeriesStatus{now.points_logged, now.points_stored, now.points_dropped, now.points_pending};
   }
 
-  // --- facts; the text lives as long as the run ---------------------------------------------------------------------
+  // --- facts; the text is valid as long as the run ------------------------------------------------------------------
 
   std::string_view id() const noexcept { return trk_run_id(run_); }
   std::string_view uid() const noexcept { return trk_run_uid(run_); }
   std::string_view name() const noexcept { return trk_run_name(run_); }
   std::string_view project() const noexcept { return trk_run_project(run_); }
   std::string_view dir() const noexcept { return trk_run_dir(run_); }
-  /// The largest step that this run has seen; kAutoStep (INT64_MIN) before the first.
+  /// The largest step of this run so far; kAutoStep (INT64_MIN) before the first.
   int64_t step() const noexcept { return trk_run_step(run_); }
-  /// For what only the C ABI has.
+  /// For functions that only the C ABI has.
   trk_run* c_run() const noexcept { return run_; }
 
  private:
@@ -420,7 +422,7 @@ class Run {
   }
   void release() noexcept {
     if (run_ == nullptr) return;
-    // Only an exception that was not in flight when the run was made is what ends its scope.
+    // Only an exception that was not in flight when the run was made can be the one that ends its scope.
     if (std::uncaught_exceptions() > exceptions_) finish(1, "an exception left the scope of the run");
     trk_free(run_);
     run_ = nullptr;
@@ -440,12 +442,12 @@ inline std::string Artifact::new_file(const Run& run, const std::string& path) {
   return code == Code::kOk ? file.c_str() : "";
 }
 
-/// As init(), but an error is a run whose ok() is false, with exceptions too.
+/// As init(), but an error is a run whose ok() is false, also with exceptions.
 inline Run try_init(const InitOptions& options = {}) {
   Run run;
   const auto text = [&run](const std::string& given) {
     if (given.find('\0') != std::string::npos)
-      run.error_ = "an option holds a NUL character: \"" + std::string(given.c_str()) + "\", and more behind it";
+      run.error_ = "an option holds a NUL character: \"" + std::string(given.c_str()) + "\", and more after it";
     return given.empty() ? nullptr : given.c_str();
   };
   std::vector<const char*> tags;
@@ -492,17 +494,17 @@ inline Run try_init(const InitOptions& options = {}) {
 }
 
 /// Saves a server and its token in the user's login file, for runs of mode "online"; "" is TRACKER_HOST, TRACKER_TOKEN.
-/// kTimeout: saved, and the server could not be asked. kInvalid: refused, and nothing is saved.
+/// kTimeout: saved, but the server could not be reached. kInvalid: refused, and nothing is saved.
 inline Code login(const std::string& host, const std::string& token) noexcept {
   return static_cast<Code>(
       trk_login(host.empty() ? nullptr : host.c_str(), token.empty() ? nullptr : token.c_str(), nullptr));
 }
 
-/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. Where
-/// this process records the run already it waits for that one's flush, at most 2 s. A store that cannot be written is
-/// no error unless strict: the run goes on in memory, says so once, and recovers with the disk. Errors: kInvalid (an
-/// option; the message says what was expected), kNotFound (resume="must" and no such run), kIo (strict). Thrown as
-/// Error; without exceptions the run's ok() is false and error() has the message.
+/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. If this
+/// process already records the run, it waits for that one's flush, at most 2 s. A store that cannot be written is not
+/// an error unless strict: the run is recorded in memory, reports that once, and is stored when the disk works again.
+/// Errors: kInvalid (an option; the message has what was expected), kNotFound (resume="must" and no such run), kIo
+/// (strict). Thrown as Error; without exceptions the run's ok() is false and error() has the message.
 inline Run init(const InitOptions& options = {}) {
   Run run = try_init(options);
 #if TRACKER_EXCEPTIONS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Values as log(), config and summary take them. A Value and a Point look at text without owning it and are meant to
-// live for one call; an Entry owns what it holds. Included by tracker.hpp. Threads: as any value type. Cost: no
-// allocation in Value and Point.
+// Values of log(), config and summary. A Value and a Point refer to text without owning it and are meant to live for
+// one call; an Entry owns its content. Included by tracker.hpp. Threads: as any value type. Cost: no allocation in
+// Value and Point.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class Value {
   trk_value value_{};
 };
 
-/// A name with a value, for one call of log(). It is a trk_point, so that a list of them needs no conversion.
+/// A name with a value, for one call of log(). It is a trk_point, so a list of them needs no conversion.
 struct Point : trk_point {
   Point(std::string_view name_text, const Value& point_value) noexcept
       : trk_point{name_text.data(), name_text.size(), point_value.c_value()} {}

@@ -268,7 +268,7 @@ class ArtifactDraft:
 
 def make_store_folder(path: str) -> None: ...
 
-class HeldName:
+class NameLease:
     def __init__(self, folder: str, name: str) -> None: ...
 
 class LoggedArtifact:
@@ -331,7 +331,7 @@ def log_artifact(
     is_input: bool,
     use_as: str,
     staging: str,
-    held: HeldName | None,
+    held: NameLease | None,
 ) -> LoggedArtifact: ...
 def use_artifact(run: RunCore, name: str, use_as: str) -> StoredVersion: ...
 def find_artifact(store: Store, name: str, project: str) -> StoredVersion: ...

@@ -18,7 +18,7 @@ std::vector<AliasMove> alias_history(const ArtifactInfo& info) {
       if (to) named[alias] = *to;
       else named.erase(alias);
     };
-    if (info.version(mark.of) == nullptr) continue;  // damaged, or not made yet: as ArtifactRegistry has it
+    if (info.version(mark.of) == nullptr) continue;  // damaged, or not made yet: ignored as in ArtifactRegistry
     for (const std::string& alias : mark.aliases_added) move(alias, mark.of);
     for (const std::string& alias : mark.aliases_removed) move(alias, std::nullopt);
   }

@@ -24,7 +24,7 @@ uint64_t room_to_leave(const Store& store, uint64_t asked) {
   return std::min(kArtifactFreeBytesMin, uint64_t{st.f_blocks} * st.f_frsize / kArtifactFreeShare);
 }
 
-// A manifest on its way into a blob.
+// A manifest that is being written into a blob.
 class ManifestFile {
  public:
   explicit ManifestFile(BlobBatch* batch) : batch_(batch) {}
@@ -70,8 +70,8 @@ class ManifestFile {
   Digest digest_;
 };
 
-// The time to live that logging it calls for: a version stays as long as the one who wants it longest says, and who
-// says nothing wants it for ever. What was said before gc took it no longer counts. None: as it is.
+// The time to live to record when a version is logged: the longest that any caller asked for, and for ever if one asked
+// for none. What was asked for before gc removed the version does not count. None: no change.
 std::optional<int64_t> ttl_to_say(std::optional<int64_t> asked, bool is_new, const ArtifactVersion& now,
                                   int64_t now_us) {
   const bool for_ever = asked.value_or(0) == 0;
@@ -82,7 +82,7 @@ std::optional<int64_t> ttl_to_say(std::optional<int64_t> asked, bool is_new, con
   return is_later ? asked : std::nullopt;
 }
 
-// The change to the marks that logging this version calls for; none where nothing changes.
+// Fills in the change to the marks when this version is logged. Returns false if nothing changes.
 bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const NewVersion& version,
                const ArtifactInfo& info, ArtifactMark* mark) {
   const ArtifactVersion* now = info.version(stored.version.number);
@@ -95,28 +95,28 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
   for (const std::string& tag : options.tags)
     if (!has(now->tags, tag)) mark->tags_added.push_back(tag);
   mark->ttl_s = ttl_to_say(options.ttl_s, stored.is_new, *now, version.now_us);
-  // Logged again, it is there again, and it is the latest one.
+  // Logged again: it is no longer deleted, and is the latest version.
   if (!stored.is_new) {
     if (now->deleted || now->expires_us) {
       mark->deleted = false;
-      mark->manifest = version.manifest;  // gc may have taken the one it had
+      mark->manifest = version.manifest;  // gc may have removed its manifest
     }
     if (!has(now->aliases, std::string(kLatestAlias))) {
-      mark->logged_behind = info.versions.back().number;
+      mark->logged_again_at = info.versions.back().number;
       if (!info.unread_versions.empty())
-        mark->logged_behind = std::max(*mark->logged_behind, info.unread_versions.rbegin()->first);
+        mark->logged_again_at = std::max(*mark->logged_again_at, info.unread_versions.rbegin()->first);
     }
-    // What is said of it this time counts; who says nothing leaves what was said.
+    // The new description replaces the old one; without a new one the old one stays.
     if (!version.description.empty() && version.description != now->description)
       mark->description = version.description;
     if (!version.metadata.as_map()->empty() && to_json(version.metadata) != to_json(now->metadata))
       mark->metadata = version.metadata;
   }
   return !mark->aliases_added.empty() || !mark->tags_added.empty() || mark->ttl_s || mark->deleted || mark->manifest ||
-         mark->logged_behind || mark->description || !mark->metadata.is_null();
+         mark->logged_again_at || mark->description || !mark->metadata.is_null();
 }
 
-// Of another one than the version has now only its damage matters: the times of the files may be others.
+// For a version that has another manifest now, only damage matters: the files' times may differ.
 bool is_whole(const Store& store, const Digest& manifest) {
   const auto stored = StoredManifest::open(store, manifest);
   return stored.ok() && sha256(stored->bytes()) == manifest;
@@ -135,7 +135,7 @@ class Storing {
         cache_(store.path()),
         snapshots_(blobs_, &batch_, &cache_,
                    {room_to_leave(store, options.free_bytes_min), options.cancel,
-                    [this](uint64_t bytes) { tell(bytes); }, options.between_reads_for_testing}) {}
+                    [this](uint64_t bytes) { report_progress(bytes); }, options.between_reads_for_testing}) {}
 
   Result<StoredArtifact> run() {
     for (const std::string& alias : options_.aliases)
@@ -149,7 +149,7 @@ class Storing {
     TRACKER_RETURN_IF_ERROR(manifest.store(options_.cancel));
     const int64_t now_us = options_.now_us != 0 ? options_.now_us : realtime_us();
     if (options_.about_to_name) options_.about_to_name(manifest.totals().content, manifest.digest(), now_us);
-    // From here on every byte that the version names is on the disk.
+    // From here on every byte of the version is on the disk.
     TRACKER_RETURN_IF_ERROR(batch_.commit());
     if (monotonic_ns() - begun_ns_ >= std::chrono::nanoseconds(options_.look_again_after).count())
       TRACKER_RETURN_IF_ERROR(look_again(manifest.digest()));
@@ -168,12 +168,12 @@ class Storing {
     entry.digest = *digest;
     ++files_;
     bytes_ += entry.bytes;
-    told_ = bytes_;
+    reported_ = bytes_;
     if (options_.progress) options_.progress(files_, bytes_);
     return manifest->add(entry);
   }
 
-  // What was kept or stored at the begin is certain to be there for half a day alone: gc knows of no version yet.
+  // What was found or stored at the start is protected for half a day only: gc knows of no version yet.
   Status look_again(const Digest& manifest) const {
     const auto stored = StoredManifest::open(store_, manifest);
     if (!stored.ok()) return stored.status();
@@ -181,18 +181,18 @@ class Storing {
       if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
         return Status(Code::kClosed, "the artifact was given up");
       if (entry.kind == EntryKind::kReference || blobs_.keep(entry.digest, entry.bytes)) return Status();
-      // Another user's cannot be touched; it has half a day left of the whole one, from when it was found.
+      // Another user's blob cannot be touched; it has been protected since it was found, so half a day is left.
       if (blobs_.is_younger(entry.digest, entry.bytes, kBlobAge - kLookAgainAfter)) return Status();
       return Status(Code::kBusy, fmt::format("{} was stored, and removed by gc while the others were", entry.path),
                     "log the artifact again: what is there is not stored twice");
     });
   }
 
-  // Of a large file, too, and never backwards where it is read again.
-  void tell(uint64_t of_this_file) {
-    if (!options_.progress || bytes_ + of_this_file < told_ + 64 * kSnapshotBufferBytes) return;
-    told_ = bytes_ + of_this_file;
-    options_.progress(files_, told_);
+  // Also within a large file; the count never falls when a file is read again.
+  void report_progress(uint64_t of_this_file) {
+    if (!options_.progress || bytes_ + of_this_file < reported_ + 64 * kSnapshotBufferBytes) return;
+    reported_ = bytes_ + of_this_file;
+    options_.progress(files_, reported_);
   }
 
   Result<StoredArtifact> name_version(const ManifestFile& manifest, int64_t now_us) {
@@ -234,7 +234,7 @@ class Storing {
   Snapshooter snapshots_;
   const int64_t begun_ns_ = monotonic_ns();
   uint64_t files_ = 0, bytes_ = 0;
-  uint64_t told_ = 0;  // bytes that `progress` has heard of
+  uint64_t reported_ = 0;  // bytes in the last call of `progress`
 };
 
 }  // namespace

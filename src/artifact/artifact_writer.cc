@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kManifestMode = 0666;
 
-// Takes the lowest number from `from` on that is free, at most `last`; `write` gives the document of a number.
+// Takes the lowest free number from `from` to `last`; `write` makes the document for a number.
 template <typename Taken, typename Document>
 Result<int64_t> claim(const std::string& folder, int64_t from, int64_t last, std::string (*file)(int64_t),
                       const Taken& taken, const Document& document) {
@@ -29,7 +29,7 @@ Result<int64_t> claim(const std::string& folder, int64_t from, int64_t last, std
   return Status(Code::kLimit, fmt::format("{} is the last number that {} may have", file(last), folder));
 }
 
-// What a newer program wrote is never written to.
+// An artifact with documents of a newer program is never written.
 Status check_not_newer(const ArtifactInfo& info) {
   for (const Status& problem : info.problems)
     if (problem.code() == Code::kVersion) return problem;
@@ -62,7 +62,7 @@ Status check_mark(const ArtifactMark& mark) {
   return {};
 }
 
-// `word` in or out of a sorted list.
+// Adds `word` to a sorted list or removes it.
 void put(std::vector<std::string>* list, const std::string& word, bool in) {
   const auto at = std::lower_bound(list->begin(), list->end(), word);
   const bool is_in = at != list->end() && *at == word;
@@ -78,7 +78,7 @@ ArtifactWriter::ArtifactWriter(ArtifactInfo info, std::string path, RegistryLimi
     by_content_.emplace(each.content, each.number);
     for (const std::string& alias : each.aliases) by_alias_.emplace(alias, each.number);
   }
-  // From the first gap: a listing may miss a file that appears while it goes on.
+  // From the first gap: a listing may miss a file that appears while it is made.
   while (info_.version(next_) != nullptr) ++next_;
   if (!info_.marks.empty()) next_mark_ = info_.marks.back().number + 1;
 }
@@ -106,7 +106,7 @@ Result<ArtifactVersion> ArtifactWriter::add(const NewVersion& version, bool* is_
   out.run = version.run;
   out.description = version.description;
   out.metadata = version.metadata;
-  // Each number below was looked at: whoever took one meanwhile with the same content gives us his.
+  // Every number below was read: if another process took one meanwhile with the same content, its version is used.
   std::vector<ArtifactVersion> met;
   const auto is_same = [&](int64_t number) {
     auto found = read_version_document(join_path(path_, version_file(number)), number);
@@ -181,7 +181,7 @@ Result<int64_t> ArtifactWriter::named(const std::string& alias) const {
     if (at != by_alias_.end() && !info_.version(at->second)->deleted) return at->second;
     return Status(Code::kNotFound, fmt::format("no version {}/{}:{}", info_.project, info_.name, alias));
   }
-  const auto found = info_.find(alias);  // looks through all versions
+  const auto found = info_.find(alias);  // searches all versions
   if (!found.ok()) return found.status();
   return (*found)->number;
 }

@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kCondemned = ".gc-";  // behind a blob's name while it is removed
+constexpr std::string_view kCondemned = ".gc-";  // added to a blob's name while it is being removed
 constexpr size_t kNameDigits = 62;
 
 struct Candidate {
@@ -50,7 +50,7 @@ class BlobCollector {
     report_.gave_up = true;
   }
 
-  // Versions whose time is over are marked as deleted; their blobs go with the next look at the references.
+  // Marks versions whose time to live is over as deleted; a later check of the references removes their blobs.
   void expire(ArtifactInfo* info) {
     for (ArtifactVersion& version : info->versions) {
       if (version.deleted || !version.expires_us || *version.expires_us > options_.now_us) continue;
@@ -61,7 +61,7 @@ class BlobCollector {
     }
   }
 
-  // A mark that somebody else made since `info` was read says more than the time that was over then.
+  // If another process has made a mark since `info` was read, that one counts.
   bool remove_version(const ArtifactInfo& info, int64_t number) {
     ArtifactMark mark;
     mark.of = number;
@@ -91,10 +91,10 @@ class BlobCollector {
     }
   }
 
-  // What a process wrote for an artifact, and died before it was stored.
+  // Removes what dead processes wrote for an artifact that was not stored.
   void staging() {
     const std::string root = join_path(store_.path(), kStagingFolder);
-    const HeldNames held(root);
+    const NameLeases held(root);
     const auto age = held.are_known() ? kBlobAge : kAgeWithoutLocks;
     const auto folders = list_dir(root);
     for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>()) {
@@ -130,7 +130,7 @@ class BlobCollector {
       struct stat st{};
       if (!digest || ::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
       if (name.size() > kNameDigits) {
-        // A collector died, or is at work now: back it goes, as it may be referred to since.
+        // Another collector died, or is working now: restore the blob, because it may be referred to since.
         if (std::string_view(name).substr(kNameDigits).starts_with(kCondemned) && !options_.dry_run)
           put_back(path, *digest);
         else continue;
@@ -145,7 +145,7 @@ class BlobCollector {
     }
   }
 
-  // Link, not rename: a blob that was stored anew meanwhile stays.
+  // Link, not rename: a blob that was stored again meanwhile is kept.
   void put_back(const std::string& condemned, const Digest& digest) {
     if (::link(condemned.c_str(), blobs_.path_of(digest).c_str()) == 0 || errno == EEXIST) {
       remove_file(condemned);
@@ -167,7 +167,8 @@ class BlobCollector {
     });
   }
 
-  // The references are read behind the listing: a blob listed as old and referred to since was touched before that.
+  // The references are read after the listing: if an old blob of the listing is referred to since, it was touched
+  // before.
   void mark_references() {
     ++report_.passes;
     std::vector<Status> damaged;
@@ -202,7 +203,8 @@ class BlobCollector {
     candidates_.clear();
   }
 
-  // Moved aside first: who touched it meanwhile gets it back, who looks for it meanwhile stores it anew.
+  // Rename it first: if a process touched it meanwhile it is restored, and a process that needs it meanwhile stores it
+  // again.
   void remove(const Digest& digest) {
     const std::string path = blobs_.path_of(digest);
     struct stat st{};
@@ -213,7 +215,7 @@ class BlobCollector {
       if (::lstat(condemned.c_str(), &st) != 0) return;
       if (!is_old(st)) return put_back(condemned, digest);
       if (::unlink(condemned.c_str()) != 0) {
-        if (errno == ENOENT) return;  // another collector has put it back
+        if (errno == ENOENT) return;  // another collector has restored it
         report_.problems.push_back(condemned + " cannot be removed");
         return;
       }

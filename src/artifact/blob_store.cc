@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kBlobMode = 0444;
 constexpr size_t kComparedBytes = 128 << 10;  // read of each file at a time
 
-// Less than `size` only at the end of the file, or where it cannot be read.
+// Less than `size` only at the end of the file, or if it cannot be read.
 size_t read_at(const Fd& file, off_t at, char* out, size_t size) {
   size_t done = 0;
   while (done < size) {
@@ -31,7 +31,7 @@ size_t read_at(const Fd& file, off_t at, char* out, size_t size) {
   return done;
 }
 
-// The number of the batch that made the file of this name: the first 8 of the 16 digits at its end.
+// The number of the batch that made a file: the first 8 of the 16 digits at the end of its name.
 std::string_view batch_of(std::string_view path) { return path.substr(path.size() - 16, 8); }
 
 }  // namespace
@@ -66,12 +66,12 @@ bool BlobStore::is_younger(const Digest& digest, uint64_t bytes, std::chrono::se
 
 bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
   if (is_younger(digest, bytes, kBlobTouchAge)) return true;
-  // Another user's blob cannot be touched: the caller writes its own in the same place.
+  // Another user's blob cannot be touched: the caller writes its own in its place.
   return is_younger(digest, bytes, std::chrono::seconds::max()) &&
          ::utimensat(AT_FDCWD, path_of(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// By read(2): a mapping of a file on a disk that fails ends the process.
+// By read(2): reading a mapping of a file on a failing disk kills the process.
 Result<bool> BlobStore::holds(const Digest& digest, const Fd& file, const std::atomic<bool>* cancel) const {
   const auto blob = open(digest);
   struct stat st{};
@@ -88,9 +88,9 @@ Result<bool> BlobStore::holds(const Digest& digest, const Fd& file, const std::a
   return true;
 }
 
-// Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
+// Not all file systems except local ones pass syncfs(2) on to the machine with the bytes.
 std::vector<Leftover> dead_temporaries(const BlobStore& store) {
-  const HeldNames held(store.lock_folder());
+  const NameLeases held(store.lock_folder());
   const auto age = held.are_known() ? kBlobLeftoverAge : kAgeWithoutLocks;
   std::vector<Leftover> out;
   for (const std::string& folder : {store.lock_folder(), store.folder()})
@@ -117,9 +117,9 @@ BlobBatch::~BlobBatch() {
 Result<BlobBatch::Temporary> BlobBatch::begin() {
   if (!has_folder_) {
     TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
-    // A small file may wait for hours beside a large one that is copied.
-    held_ = HeldName(store_.lock_folder(), fmt::format("{:08x}", number_));
-    // A job that is killed and requeued over and over would else fill the disk with what it had begun to copy.
+    // A small file may wait for hours while a large one is copied.
+    held_ = NameLease(store_.lock_folder(), fmt::format("{:08x}", number_));
+    // Else a job that is killed and requeued again and again would fill the disk with incomplete copies.
     (void)remove_dead_temporaries(store_);
   }
   has_folder_ = true;
@@ -133,7 +133,7 @@ Result<BlobBatch::Temporary> BlobBatch::begin() {
 
 Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes, const std::atomic<bool>* cancel) {
   if (store_.keep(digest, bytes)) {
-    // What was just read is right, of what lies there only the size is known.
+    // The file that was just read is right; of the existing blob only the size is known.
     const auto same = store_.holds(digest, file.fd, cancel);
     if (!same.ok() || *same) {
       remove_file(file.path);
@@ -145,7 +145,7 @@ Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes, cons
     remove_file(file.path);
     return status;
   }
-  // The fsyncs of commit() then find little left to do.
+  // So that the fsyncs of commit() find little left to do.
   if (bytes >= kEarlyWriteBytesMin) (void)::sync_file_range(file.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   if (is_local_ && staged_.size() >= kSyncedByOneMin) file.fd.reset();
   staged_.push_back({std::move(file), digest});
@@ -154,8 +154,8 @@ Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes, cons
   return staged_.size() >= files_max || staged_bytes_ >= kBlobBytesABatch ? name_staged() : Status();
 }
 
-// By rename: a blob of another user that could not be touched, or a damaged one, is replaced, one that appeared
-// meanwhile is the same.
+// By rename: another user's blob that could not be touched, or a damaged one, is replaced; one that appeared meanwhile
+// has the same bytes.
 Status BlobBatch::place(const Staged& staged) {
   const std::string path = store_.path_of(staged.digest);
   const std::string folder = parent_path(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A SHA-256: what identifies bytes. As text 64 lower-case hex digits. Threads: values.
+// A SHA-256, which identifies bytes. As text 64 lower-case hex digits. Threads: values.
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
-// One hash in the making. Cost: 16 ns a 32 bytes where the processor has SHA-NI, five times that without; no
-// allocation. docs/decisions/0017-sha-256-from-a-static-libcrypto.md says whose code it is.
+// Computes one hash. Cost: 16 ns a 32 bytes where the processor has SHA-NI, five times that without; no allocation.
+// docs/decisions/0017-sha-256-from-a-static-libcrypto.md names the origin of the code.
 class Sha256 {
  public:
   Sha256();
   void update(std::string_view data);
-  // Ends it; the object begins anew.
+  // Returns the digest; the object can be used for another one.
   Digest finish();
 
  private:

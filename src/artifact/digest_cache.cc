@@ -18,7 +18,7 @@ namespace {
 
 // docs/formats/artifact.md.
 struct Slot {
-  std::array<uint8_t, 16> key;  // the first half of the stamp's SHA-256; its first 8 bytes choose the group
+  std::array<uint8_t, 16> key;  // the first half of the stamp's SHA-256; its first 8 bytes select the group
   std::array<uint8_t, 32> digest;
   uint32_t reserved[3];
   uint32_t crc;  // CRC-32C of the 60 bytes before it
@@ -31,7 +31,7 @@ bool is_whole(const Slot& slot) {
   return slot.crc == crc32c({reinterpret_cast<const char*>(&slot), offsetof(Slot, crc)});
 }
 
-// A group that was never written is zeros, of which the CRC is not zero.
+// A group that was never written is zeros, whose CRC is not zero.
 bool is_free(const Slot& slot) { return !is_whole(slot); }
 
 std::array<uint8_t, 16> key_of(const SourceStamp& stamp) {
@@ -114,8 +114,8 @@ void DigestCache::forget(const Digest& digest) {
   }
 }
 
-// A table four times as large takes the place of this one. What another process puts into the old one meanwhile is
-// hashed again.
+// Replaces the table by one four times as large. Digests that another process adds to the old one meanwhile are lost
+// and computed again.
 bool DigestCache::grow() {
   const int shift = shift_ == 0 ? kDigestCacheShiftMin : shift_ + 2;
   if (shift > shift_max_ || !make_dirs(folder_).ok()) return false;

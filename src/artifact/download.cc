@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Out of a store: files of a version below a folder.
+// Downloads: writes files of a version below a folder.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
@@ -80,7 +80,7 @@ class Download {
     if (progress_) progress_(report_.files + report_.kept, bytes_done_ + of_this_file);
   }
 
-  // One part after the other, through no link.
+  // Opens one part of the path after the other and follows no link.
   Result<Fd> open_folder(const std::string& below) {
     Fd at(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
     for (size_t start = 0; start < below.size();) {
@@ -115,7 +115,7 @@ class Download {
     Fd target(::openat(folder, temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
     if (!target) return Status::from_errno(errno, "cannot write", path);
     TRACKER_RETURN_IF_ERROR(copy(*source, target, entry, path));
-    // The time it had: so whoever changes it later gives it another one, and make sees no newer file.
+    // The original time: a later change of the file gives it another one, and make does not see a newer file.
     const timespec mtime{entry.mtime_us / 1'000'000, entry.mtime_us % 1'000'000 * 1000};
     const timespec times[2] = {{0, UTIME_OMIT}, mtime};
     if (mtime.tv_sec >= 0 && mtime.tv_nsec >= 0) (void)::futimens(target.get(), times);
@@ -126,7 +126,7 @@ class Download {
     return {};
   }
 
-  // A clone is read all the same: a damaged blob must not come out as a checkpoint.
+  // A clone is read too: a damaged blob must not become a checkpoint.
   Status copy(const Fd& source, const Fd& target, const ManifestEntry& entry, const std::string& path) {
     const bool cloned = entry.bytes > 0 && ::ioctl(target.get(), FICLONE, source.get()) == 0;
     if (buffer_.empty()) buffer_.resize(kBufferBytes);

@@ -103,7 +103,7 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
     const std::string& below = at.file().path;
     if (added.prefix.size() + below.size() > kArtifactPathBytesMax) return check_artifact_path(added.prefix + below);
     if (alone) continue;
-    // Folders above that were looked at with the file before are not looked at again.
+    // Folders that were checked for the previous file are not checked again.
     const std::string whole = added.prefix + below;
     const size_t above = whole.find_last_of('/') + 1;
     TRACKER_RETURN_IF_ERROR(check_free(whole, last.starts_with(whole.substr(0, above)) ? above : 0));
@@ -123,7 +123,7 @@ Status ArtifactDraft::add_files_below(const std::string& folder, const std::vect
   return {};
 }
 
-// All of them or none is copied: half a folder as of now is not worth the time.
+// All files are copied or none: a folder that is half from now has little use.
 void ArtifactDraft::hold_folder(Folder* folder, HoldBy by) {
   if (!holding_->has_room(folder->files.size(), 0)) return;
   uint64_t bytes = 0;
@@ -162,7 +162,7 @@ Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path,
   std::string at(path);
   if (at.empty() || at.back() == '/') at += last_name(std::string(uri.substr(0, uri.find_first_of("?#"))));
   single.entry.path = at;
-  ManifestWriter check;  // its rules are those of the manifest
+  ManifestWriter check;  // checks by the rules of a manifest
   TRACKER_RETURN_IF_ERROR(check.add(single.entry));
   TRACKER_RETURN_IF_ERROR(check_free(at));
   if (singles_.size() >= kDraftFilesMax)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An artifact in the making: which files, folders and references it will hold. Adding looks at sizes and times and
-// returns; nothing is read before store_artifact() (artifact/artifact_store.h). Threads: one at a time. Cost: one lstat
-// a file; memory about 30 bytes and the name for a file of a folder, 200 for one added by itself.
+// An artifact that is being made: its files, folders and references. Adding reads sizes and times and returns; no
+// content is read before store_artifact() (artifact/artifact_store.h). Threads: one at a time. Cost: one lstat a file;
+// memory about 30 bytes and the name for a file of a folder, 200 for one added by itself.
 #pragma once
 
 #include <cstdint>
@@ -27,36 +27,36 @@ class ArtifactDraft {
   // kInvalid, kLimit: a bad name or type.
   static Result<ArtifactDraft> make(std::string_view name, std::string_view type);
 
-  // `path` in the artifact: as the file is called where it is empty; behind a "/" at its end the file's name is put.
-  // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already, or a file
-  // where this has a folder, or a folder where this has a file.
+  // `path` in the artifact: empty: the name of the file; if it ends with "/", the file's name is appended. kNotFound,
+  // kInvalid as of inspect_file(); kExists: an entry of that path exists, or a file
+  // where this needs a folder, or a folder where this is a file.
   Status add_file(const std::string& file, std::string_view path = "", HoldBy by = HoldBy::kAuto);
-  // All files below `folder`, under `path` ("": at the top), but not those of a store of ours below it, which is named
-  // in stores_left_out(). The errors of list_files(); kExists. All or nothing.
+  // All files below `folder`, under `path` ("": at the top), except those of a store of ours, which is added to
+  // stores_left_out(). The errors of list_files(); kExists. All or nothing.
   Status add_folder(const std::string& folder, std::string_view path = "", HoldBy by = HoldBy::kAuto);
-  // These files below `folder` under the paths they have there; the errors of look_at_files(). For what others named:
-  // when they are read nothing outside the folder is, whatever is a link by then. To an empty draft.
+  // Adds these files below `folder` under their paths in it; the errors of inspect_files(). For files that others have
+  // named: nothing outside the folder is read, whatever is a link by then. For an empty draft.
   Status add_files_below(const std::string& folder, const std::vector<std::string>& paths);
-  // Something that stays where it is: nothing is read or fetched. Credentials in the URI are redacted.
+  // An entry whose content stays where it is: nothing is read or fetched. Credentials in the URI are redacted.
   Status add_reference(std::string_view uri, std::string_view path, std::string_view checksum = "", uint64_t bytes = 0);
-  // A file or reference, or with a "/" at the end all below it. kNotFound.
+  // A file or reference, or for a path that ends with "/" everything below it. kNotFound.
   Status remove(std::string_view path);
   bool contains(std::string_view path) const;
 
   const std::vector<std::string>& stores_left_out() const { return stores_left_out_; }
-  // From here on what is added is held as it is then (artifact/held_files.h); what was added before, too, as it is now,
-  // where nothing was held so far.
+  // From here on the content of added files is held as it is when they are added (artifact/held_files.h); files added
+  // before are held as they are now, unless they are held.
   void hold(std::shared_ptr<HeldFiles> files);
-  // What is held is let go: the files are found by their names.
+  // Releases what is held: the files are opened by their names later.
   void release_held();
 
   uint64_t files() const;  // references too
   uint64_t bytes() const;
 
-  // One entry in order of paths: an entry of a manifest without a digest, and for a file where it is.
+  // One entry in order of paths: an entry of a manifest without a digest, and the place of a file.
   struct Item {
     ManifestEntry entry;
-    std::string folder;  // "": `source.path` stands alone
+    std::string folder;  // "": `source.path` is complete
     ListedFile source;
     std::shared_ptr<const HeldFile> held;  // may be null
   };
@@ -77,10 +77,10 @@ class ArtifactDraft {
     std::shared_ptr<HeldFile> held;
   };
   void hold_folder(Folder* folder, HoldBy by);
-  // Something lies below `path`.
+  // Whether an entry is below `path`.
   bool has_below(std::string_view path) const;
-  // kExists: something of that path, below it or above it is there already. The folders that end before byte `checked`
-  // of the path are known to be none.
+  // kExists: there is an entry at that path, below it or above it. The folders that end before byte `checked` of the
+  // path are known to be free.
   Status check_free(std::string_view path, size_t checked = 0) const;
 
   std::vector<Folder> folders_;

@@ -13,7 +13,7 @@ size_t shared_bytes(std::string_view a, std::string_view b) {
                              a.begin());
 }
 
-// The path of an entry that holds it whole.
+// The path of an entry that has its whole path.
 std::string_view whole_path(std::string_view packed, uint64_t at) {
   ByteReader in(packed.substr(at));
   (void)in.varint();
@@ -43,11 +43,11 @@ bool FileList::contains(std::string_view path) const {
 }
 
 FileList::Cursor::Cursor(const FileList& list, std::string_view from) : packed_(list.packed_) {
-  // The last restart whose path is not behind `from`.
-  const auto behind =
+  // The last restart whose path is not greater than `from`.
+  const auto later =
       std::upper_bound(list.restarts_.begin(), list.restarts_.end(), from,
                        [this](std::string_view path, uint64_t at) { return path < whole_path(packed_, at); });
-  if (behind != list.restarts_.begin()) at_ = *(behind - 1);
+  if (later != list.restarts_.begin()) at_ = *(later - 1);
   next();
   while (!done_ && file_.path < from) next();
 }

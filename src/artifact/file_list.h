@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The files of a folder as they were found, sorted by path and packed: about 30 bytes a file beside its name, so that a
-// million of them stay below 64 MiB. Threads: one writes; then any read.
+// The files found in a folder, sorted by path and packed: about 30 bytes a file besides its name, so that a million of
+// them stay below 64 MiB. Threads: one writes; then any read.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ListedFile {
 
 class FileList {
  public:
-  // Paths must come in order (byte by byte).
+  // Paths must be added in order (byte by byte).
   void add(const ListedFile& file);
   uint64_t size() const { return size_; }
   uint64_t bytes() const { return bytes_; }  // of all files
@@ -30,7 +30,7 @@ class FileList {
 
   class Cursor {
    public:
-    // At the first file whose path is not before `from`.
+    // Starts at the first file whose path is not less than `from`.
     explicit Cursor(const FileList& list, std::string_view from = "");
     bool done() const { return done_; }
     const ListedFile& file() const { return file_; }
@@ -45,7 +45,7 @@ class FileList {
 
  private:
   std::string packed_;
-  std::vector<uint64_t> restarts_;  // each kRestartFiles: offsets of entries that hold their whole path
+  std::vector<uint64_t> restarts_;  // each kRestartFiles: offsets of entries that have their whole path
   std::string last_path_;
   uint64_t size_ = 0, bytes_ = 0;
 };

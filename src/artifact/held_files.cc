@@ -27,12 +27,12 @@ constexpr size_t kCopyBufferBytes = 1 << 20;
 
 std::atomic<int> g_open{0};
 
-// Not in a forked child: what is there is its parent's.
+// A forked child does not remove it: it is its parent's.
 struct Staging {
   std::string folder;
-  std::shared_ptr<HeldName> held;
+  std::shared_ptr<NameLease> held;
   pid_t made_by = ::getpid();
-  Staging(std::string path, std::shared_ptr<HeldName> name) : folder(std::move(path)), held(std::move(name)) {}
+  Staging(std::string path, std::shared_ptr<NameLease> name) : folder(std::move(path)), held(std::move(name)) {}
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
@@ -69,11 +69,11 @@ bool copy_bytes(int from, int to, uint64_t bytes) {
 
 }  // namespace
 
-Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held) {
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<NameLease>* held) {
   const std::string above = join_path(store_path, kStagingFolder);
   TRACKER_RETURN_IF_ERROR(make_dirs(above));
   const std::string name = fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64()));
-  *held = std::make_shared<HeldName>(above, name);
+  *held = std::make_shared<NameLease>(above, name);
   std::string folder = join_path(above, name);
   TRACKER_RETURN_IF_ERROR(make_dirs(folder, 0700));
   return folder;
@@ -117,7 +117,7 @@ bool HeldFiles::has_room(uint64_t files, uint64_t bytes) const {
 
 bool HeldFiles::make_folder() {
   if (staging_ != nullptr || has_failed_) return staging_ != nullptr;
-  std::shared_ptr<HeldName> held;
+  std::shared_ptr<NameLease> held;
   const auto folder = make_staging(store_path_, &held);
   has_failed_ = !folder.ok();
   if (has_failed_) return false;
@@ -151,14 +151,14 @@ bool HeldFiles::copy(const OpenedFile& source, bool may_read, HeldFile* out) {
 std::shared_ptr<HeldFile> HeldFiles::hold(const std::string& folder, const ListedFile& file, HoldBy by) {
   if (files_ >= kHeldFilesMax) return nullptr;
   auto source = open_source(folder, file.path);
-  if (!source.ok()) return nullptr;  // named where it is read
+  if (!source.ok()) return nullptr;  // the later reading reports it
   if (source->stamp.bytes != file.bytes || source->stamp.mtime_ns != file.mtime_ns) return nullptr;
   if (cache_ == nullptr && !store_path_.empty()) cache_ = std::make_unique<DigestCache>(store_path_);
   ++files_;
   auto out = std::make_shared<HeldFile>();
   if ((out->known = known(source->stamp))) return out;
   const bool fits = by == HoldBy::kCopy || has_room(0, file.bytes);
-  // Who writes it has not finished: the thread reads such a file twice.
+  // Its writer has not finished: the thread that stores reads such a file twice.
   const bool wanted = by == HoldBy::kCopy || (by == HoldBy::kAuto && may_copy_);
   const bool copies = wanted && !store_path_.empty() && !is_open_for_writing(source->fd);
   if (copies && copy(*source, fits, out.get())) return out;
@@ -166,7 +166,7 @@ std::shared_ptr<HeldFile> HeldFiles::hold(const std::string& folder, const Liste
     --g_open;
     return nullptr;
   }
-  out->file = LastingFd(std::move(source->fd));
+  out->file = GuardedFd(std::move(source->fd));
   return out;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The content of files as it is in the call that adds them to an artifact, which is read later on another thread. A
-// file whose digest is known and stored needs nothing. Another one is cloned into a folder of the store where the file
-// system shares blocks, else copied there as long as the new files of the artifact have at most kCopiedInCallBytesMax
-// together, else held open: a rename or removal does no harm then, and what is written over it is noticed when it is
-// read. Threads: one at a time. Cost: an open(2) a file and what is copied; two files of the staging folder.
+// Holds the content of files as it is when they are added to an artifact, because another thread reads it later. A file
+// whose digest is known and stored needs nothing. Another one is cloned into a folder of the store if the file system
+// shares blocks; else copied there while the new files of the artifact have at most kCopiedInCallBytesMax together;
+// else held open: a rename or removal is harmless then, and an overwritten file is noticed when it is read. Threads:
+// one at a time. Cost: an open(2) a file and the copy; two files of the staging folder.
 #pragma once
 
 #include <memory>
@@ -12,61 +12,61 @@
 
 #include "artifact/digest_cache.h"
 #include "artifact/file_list.h"
-#include "artifact/held_name.h"
+#include "artifact/name_lease.h"
 #include "artifact/source_files.h"
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 
 namespace tracker::internal {
 
 // Limit: bytes of new files of an artifact that the call copies. Beyond it: files are held open and copied later.
-constexpr uint64_t kCopiedInCallBytesMax = 64ull << 20;  // of one artifact; a clone is no copy
+constexpr uint64_t kCopiedInCallBytesMax = 64ull << 20;  // of one artifact; clones do not count
 // Limit: files that an artifact holds open. Beyond it: found by their names again.
 constexpr uint64_t kHeldFilesMax = 1000;
 // Limit: files that a process holds open for artifacts. Beyond it: found by their names again.
 constexpr int kHeldOpenMax = 256;
 
-// A folder of the store for files that are written for one artifact, and its name held as long as `held` lives:
-// `tracker gc` takes what a dead process leaves there.
-Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held);
-// With the plain files in it; "": nothing.
+// Makes a folder of the store for files that are written for one artifact. `held` is the lease on its name: `tracker
+// gc` removes the folders of dead processes.
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<NameLease>* held);
+// With the plain files in it; "": does nothing.
 void remove_staging(const std::string& folder);
 
-// How the content is kept. kAuto as above; kCopy: a copy of any size; kOpen: no copy.
+// How the content is held. kAuto as above; kCopy: a copy of any size; kOpen: no copy.
 enum class HoldBy : uint8_t { kAuto, kCopy, kOpen };
 
-// What is kept of one file. At most one of the three.
+// What is held of one file. At most one of the three.
 struct HeldFile {
   ~HeldFile();
-  // A copy by its path, or the file itself by its descriptor; kNotFound where neither is there any more.
+  // Opens the copy by its path, or the file by its descriptor; kNotFound if neither exists any more.
   Result<OpenedFile> open() const;
   bool is_copy() const { return !copy.empty(); }
 
-  std::optional<Digest> known;    // the store had a blob of it
+  std::optional<Digest> known;    // the store had a blob with it
   std::string copy;               // in the staging folder
-  LastingFd file;                 // open
-  std::shared_ptr<void> staging;  // the folder goes with its last file
+  GuardedFd file;                 // open
+  std::shared_ptr<void> staging;  // the folder is removed with its last file
 };
 
 class HeldFiles {
  public:
-  // `store_path` "": there is no store yet, and files are only held open. may_copy false: kAuto copies and clones
-  // nothing.
+  // `store_path` "": there is no store yet, and files are only held open. may_copy false: kAuto neither copies nor
+  // clones.
   explicit HeldFiles(std::string store_path, bool may_copy = true)
       : store_path_(std::move(store_path)), may_copy_(may_copy) {}
   HeldFiles(const HeldFiles&) = delete;
   HeldFiles& operator=(const HeldFiles&) = delete;
   ~HeldFiles();
 
-  // The file below `folder` ("": its path stands alone). nullptr: it is not held, which is so too where it is no longer
-  // as it was listed.
+  // Holds the file below `folder` ("": its path is complete). nullptr: it is not held, also because it has changed
+  // since it was listed.
   std::shared_ptr<HeldFile> hold(const std::string& folder, const ListedFile& file, HoldBy by);
-  // Whether so many more files, of so many bytes that no blob has, would be copied by kAuto.
+  // Whether so many more files, with so many bytes that no blob has, would be copied by kAuto.
   bool has_room(uint64_t files, uint64_t bytes) const;
   bool is_stored(const SourceStamp& stamp) const { return known(stamp).has_value(); }
 
  private:
   std::optional<Digest> known(const SourceStamp& stamp) const;
-  // A copy of the opened file; none where it changes meanwhile or the disk has no room.
+  // Copies the opened file; false if it changes meanwhile or the disk has no space.
   bool copy(const OpenedFile& source, bool may_read, HeldFile* out);
   bool make_folder();
 

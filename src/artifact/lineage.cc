@@ -24,7 +24,7 @@ const char* use_name(ArtifactUse use) { return use == ArtifactUse::kOutput ? "ou
 std::string run_node(const LineageEdge& edge) { return "run " + edge.run.uid.hex(); }
 std::string version_node(const LineageEdge& edge) { return edge.version().node(); }
 
-// The nodes at most `depth` edges from `start`, whichever way they point.
+// The nodes at most `depth` edges from `start`, in either direction.
 std::set<std::string> near(const Lineage& lineage, std::string_view start, int depth) {
   std::multimap<std::string, std::string> neighbours;
   for (const LineageEdge& edge : lineage.edges) {
@@ -56,7 +56,7 @@ Value version_value(const LineageEdge& edge, std::optional<int64_t> number) {
                     {"digest", edge.content.hex()}};
 }
 
-// What all artifact events say, of an edge or of one that was refused.
+// The common fields of artifact events, of an edge or of a refused artifact.
 template <typename T>
 Value::Map what_is_used(const T& of) {
   uint64_t redacted = 0;
@@ -71,7 +71,7 @@ std::string part_of(const T& of) {
   return of.use_as.empty() ? "" : " as " + redact_text(of.use_as, &redacted);
 }
 
-// False: it says nothing that this version understands.
+// Returns false if this version understands none of it.
 template <typename T>
 bool read_what_is_used(const Value& value, T* out) {
   const std::string use = value.text_or("use", "");
@@ -97,8 +97,8 @@ void visit_artifact_events(const RunFolder& run, std::vector<Status>* problems,
   }
 }
 
-// The version that a naming led to, in the store that the run lies in. False: the process died before it had its name.
-// One of the same content that appeared later is another run's.
+// Finds the version for a naming event, in the store of the run. Returns false if the process died before the version
+// had its name. A version of the same content that appeared later belongs to another run.
 bool find_named(const RunFolder& run, LineageEdge* edge) {
   const auto store = Store::open(parent_path(parent_path(parent_path(run.path))));
   if (!store.ok()) return false;
@@ -258,10 +258,11 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>*
     });
     if (!said && find_named(run, &edge)) out.push_back(std::move(edge));
   }
-  // The files of a run's writers come in no order.
+  // The files of a run's writers are in no particular order.
   std::stable_sort(out.begin(), out.end(),
                    [](const LineageEdge& a, const LineageEdge& b) { return a.time_us < b.time_us; });
-  // A number is that of the store where it was said: a run that went on in another one says one version twice.
+  // A number is valid in the store where it was recorded: a run that continued in another store may have one version
+  // twice.
   std::set<std::tuple<ArtifactUse, VersionId, std::string>> known;
   std::erase_if(out, [&known](const LineageEdge& e) { return !known.emplace(e.use, e.version(), e.use_as).second; });
   return out;

@@ -22,7 +22,7 @@ size_t common_prefix(std::string_view a, std::string_view b) {
                              a.begin());
 }
 
-// The part of an entry that counts as content.
+// The part of an entry that is content.
 void encode_content(const ManifestEntry& entry, std::string_view previous, ByteWriter* out) {
   const size_t shared = common_prefix(previous, entry.path);
   out->u8(static_cast<uint8_t>(entry.kind));
@@ -34,7 +34,7 @@ void encode_content(const ManifestEntry& entry, std::string_view previous, ByteW
   out->sized(entry.checksum);
 }
 
-// What counts as content, behind the kind. Returns what is wrong with it; null: nothing.
+// Decodes the content of an entry after its kind. Returns what is wrong, or null.
 const char* decode_content(ByteReader* in, std::string_view previous, ManifestEntry* out) {
   const uint64_t shared = in->varint();
   const std::string_view suffix = in->sized();
@@ -109,7 +109,7 @@ Status check_artifact_path(std::string_view path) {
 std::string_view ClashFinder::add(std::string_view path) {
   const size_t shared = common_prefix(last_, path);
   while (!ends_.empty() && ends_.back() > shared) ends_.pop_back();
-  // One that ends earlier is followed here by what followed it in the path before, where it was looked at.
+  // For an earlier end, the same byte followed it in the previous path, for which it was checked.
   const bool clash = !ends_.empty() && ends_.back() == shared && shared < path.size() && path[shared] == '/';
   last_ = path;
   ends_.push_back(path.size());

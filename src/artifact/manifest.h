@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an artifact's version holds: one entry a file or reference, sorted by path. Canonical: one list of entries has
-// one encoding, and the digest of the content is that of the entries without their times. Format:
-// docs/formats/artifact.md. Pure functions on spans; threads: values. Cost: no memory a entry, on either side.
+// The content of an artifact's version: one entry for each file or reference, sorted by path. Canonical: one list of
+// entries has one encoding, and the digest of the content is that of the entries without their times. Format:
+// docs/formats/artifact.md. Pure functions on spans; threads: values. Cost: no memory for each entry, in either
+// direction.
 #pragma once
 
 #include <cstdint>
@@ -35,28 +36,28 @@ enum class EntryKind : uint8_t { kFile = 1, kReference = 2 };
 struct ManifestEntry {
   EntryKind kind = EntryKind::kFile;
   std::string path;      // within the artifact, parts joined by "/"
-  uint64_t bytes = 0;    // of a reference: as the caller said, 0 where unknown
+  uint64_t bytes = 0;    // of a reference: as given by the caller, 0 if unknown
   Digest digest;         // of a file
   std::string uri;       // of a reference
-  std::string checksum;  // of a reference, as the caller gave it; may be empty
+  std::string checksum;  // of a reference, as given by the caller; may be empty
   int64_t mtime_us = 0;  // of a file; not part of the content
   bool operator==(const ManifestEntry&) const = default;
 };
 
 // A relative path of 1 to 4,096 bytes of UTF-8, parts of at most 255, none of them "", "." or "..", no control
-// characters and no backslash. kInvalid says which rule was broken.
+// characters and no backslash. kInvalid names the violated rule.
 Status check_artifact_path(std::string_view path);
 
-// Finds, among paths that come in order, one that lies below another: "q" and "q/r" cannot be files of one folder.
-// Cost: no memory a path.
+// Finds, among paths in order, one that is below another: "q" and "q/r" cannot be files of one folder. Cost: no memory
+// for each path.
 class ClashFinder {
  public:
-  // The path that this one lies below; empty: none.
+  // The path that this one is below; empty: none.
   std::string_view add(std::string_view path);
 
  private:
   std::string last_;
-  std::vector<size_t> ends_;  // of the paths that the last one begins with, and of itself; ascending
+  std::vector<size_t> ends_;  // of the paths that are prefixes of the last one, and of itself; ascending
 };
 Status clash_status(std::string_view path, std::string_view above);
 
@@ -67,15 +68,15 @@ struct ManifestTotals {
   bool operator==(const ManifestTotals&) const = default;
 };
 
-// Encodes entries as they come; what is ready is taken out of buffer() by the caller.
+// Encodes entries in order; the caller takes the encoded bytes out of buffer().
 class ManifestWriter {
  public:
   explicit ManifestWriter(uint64_t entries_max = kManifestEntriesMax);
-  // kInvalid: not behind the entry before it, a bad path, or one below another. kLimit: too many entries.
+  // kInvalid: not greater than the previous entry, a bad path, or one below another. kLimit: too many entries.
   Status add(const ManifestEntry& entry);
-  // Writes the end. Nothing may be added afterwards.
+  // Writes the end. Nothing may be added after it.
   ManifestTotals finish();
-  // Bytes that were encoded and not taken yet.
+  // Encoded bytes that were not taken yet.
   size_t pending() const { return out_.size(); }
   std::string take();
 
@@ -93,15 +94,15 @@ class ManifestWriter {
   Sha256 content_;
 };
 
-// Goes through an encoded manifest. What is damaged, not canonical or out of order is refused with kCorrupt and the
-// offset, a newer version with kVersion; files below files are read, as earlier writers let them in. `bytes` must stay.
+// Reads an encoded manifest. Damaged, not canonical or unsorted bytes are refused with kCorrupt and the offset, a newer
+// version with kVersion; files below files are accepted, because earlier writers allowed them. `bytes` must outlive it.
 class ManifestReader {
  public:
   explicit ManifestReader(std::string_view bytes, uint64_t entries_max = kManifestEntriesMax);
-  // False at the end, where totals() holds and the CRC has been checked.
+  // False at the end; then totals() is valid and the CRC has been checked.
   Result<bool> next(ManifestEntry* entry);
   const ManifestTotals& totals() const { return totals_; }
-  size_t offset() const { return in_.offset(); }  // of the first byte behind the last entry
+  size_t offset() const { return in_.offset(); }  // of the first byte after the last entry
 
  private:
   Status header();
@@ -118,12 +119,12 @@ class ManifestReader {
   Sha256 content_;
 };
 
-// Looks for the entry of `path` in `part`: some entries, one behind the other, of a manifest that was read to its end
-// before, behind the entry of path `previous`. nullopt: it is not among them. kCorrupt: they are not what they were.
+// Searches for the entry of `path` in `part`: some consecutive entries, after the entry of path `previous`, of a
+// manifest that was read to its end before. nullopt: it is not among them. kCorrupt: the bytes have changed.
 Result<std::optional<ManifestEntry>> find_in_part(std::string_view part, std::string_view previous,
                                                   std::string_view path);
 
-// All of it; kCorrupt for files below files too. `totals` may be null.
+// Checks all of it; kCorrupt for files below files too. `totals` may be null.
 Status check_manifest(std::string_view bytes, ManifestTotals* totals);
 
 }  // namespace tracker::internal

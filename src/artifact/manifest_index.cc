@@ -28,9 +28,9 @@ Result<ManifestIndex> ManifestIndex::build(const Store& store, const Digest& man
   }
 }
 
-void ManifestIndex::add(const std::string& path, uint64_t behind) {
+void ManifestIndex::add(const std::string& path, uint64_t next_at) {
   if (++entries_ % step_ != 0) return;
-  places_.push_back({path, behind});
+  places_.push_back({path, next_at});
   path_bytes_ += path.size();
   if (places_.size() > kIndexPlacesMax || path_bytes_ > kIndexBytesMax) thin_out();
 }
@@ -39,7 +39,7 @@ void ManifestIndex::thin_out() {
   step_ *= 2;
   path_bytes_ = 0;
   size_t kept = 0;
-  for (size_t i = 1; i < places_.size(); i += 2) {  // whose number of entries is a multiple of the new step
+  for (size_t i = 1; i < places_.size(); i += 2) {  // those whose number of entries is a multiple of the new step
     path_bytes_ += places_[i].path.size();
     places_[kept++] = std::move(places_[i]);
   }
@@ -47,11 +47,11 @@ void ManifestIndex::thin_out() {
 }
 
 Result<std::optional<ManifestEntry>> ManifestIndex::find(const Store& store, std::string_view path) const {
-  // The first whose path is not in front of `path`: the entry is it, or between it and the one before.
+  // The first place whose path is not less than `path`: the entry is there, or between it and the previous place.
   const auto next = std::lower_bound(places_.begin(), places_.end(), path,
                                      [](const Place& place, std::string_view wanted) { return place.path < wanted; });
-  const uint64_t from = next == places_.begin() ? first_ : (next - 1)->behind;
-  const uint64_t to = next == places_.end() ? bytes_ : next->behind;
+  const uint64_t from = next == places_.begin() ? first_ : (next - 1)->next_at;
+  const uint64_t to = next == places_.end() ? bytes_ : next->next_at;
   const BlobStore blobs(store.path());
   const auto fd = blobs.open(manifest_);
   if (!fd.ok()) return fd.status();

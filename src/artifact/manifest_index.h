@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Single entries of one manifest, without reading all of it each time. Threads: any. Cost: build() reads and checks the
-// whole manifest; find() reads some 64 entries of it, of a manifest with more than kIndexPlacesMax * 64 more. Memory:
-// at most kIndexPlacesMax paths and kIndexBytesMax bytes of them.
+// Finds single entries of one manifest without reading all of it each time. Threads: any. Cost: build() reads and
+// checks the whole manifest; find() reads about 64 entries of it, or more if the manifest has more than kIndexPlacesMax
+// * 64. Memory: at most kIndexPlacesMax paths and kIndexBytesMax bytes of them.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,23 @@ class ManifestIndex {
  public:
   // Errors as of StoredManifest.
   static Result<ManifestIndex> build(const Store& store, const Digest& manifest);
-  // nullopt: the manifest has none. kNotFound, kCorrupt, kIo: the manifest is not there any more, or not what it was.
+  // nullopt: the manifest has no such entry. kNotFound, kCorrupt, kIo: the manifest is gone, or has changed.
   Result<std::optional<ManifestEntry>> find(const Store& store, std::string_view path) const;
   const Digest& manifest() const { return manifest_; }
   size_t places() const { return places_.size(); }
 
  private:
-  struct Place {  // an entry, and where the next one begins
+  struct Place {  // an entry, and the start of the next one
     std::string path;
-    uint64_t behind = 0;
+    uint64_t next_at = 0;
   };
-  void add(const std::string& path, uint64_t behind);
+  void add(const std::string& path, uint64_t next_at);
   void thin_out();
 
   Digest manifest_;
   std::vector<Place> places_;  // each `step_`th entry
   uint64_t entries_ = 0, step_ = 64;
-  uint64_t first_ = 0, bytes_ = 0;  // where the first entry begins; of the manifest
+  uint64_t first_ = 0, bytes_ = 0;  // the start of the first entry; the size of the manifest
   size_t path_bytes_ = 0;
 };
 

@@ -14,7 +14,7 @@
 #include "model/key.h"
 #include "model/redact/redact.h"
 #include "storage/log/log_visitor.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {
@@ -45,7 +45,7 @@ std::vector<int64_t> numbers_of(const std::vector<std::string>& files,
   return out;
 }
 
-// A folder without artifact.json is being made, and then it has no version yet: one that has some lost the file.
+// A folder without artifact.json is being made, and has no version yet: a folder with versions has lost the file.
 Status check_in_the_making(const std::string& path) {
   const auto files = list_dir(path);
   if (!files.ok()) return files.status();
@@ -56,11 +56,11 @@ Status check_in_the_making(const std::string& path) {
   return {};
 }
 
-// What the marks make of the versions.
+// Applies the marks to the versions.
 void apply_marks(ArtifactInfo* info) {
   std::map<std::string, int64_t> aliases;
   std::map<int64_t, std::set<std::string>> tags;
-  int64_t latest = -1, latest_behind = -1;
+  int64_t latest = -1, logged_again_at = -1;
   std::set<int64_t> unread_deleted;
   const auto version_of = [info](int64_t number) { return const_cast<ArtifactVersion*>(info->version(number)); };
   for (const ArtifactMark& mark : info->marks) {
@@ -69,9 +69,9 @@ void apply_marks(ArtifactInfo* info) {
     for (const std::string& alias : mark.aliases_added) aliases[alias] = mark.of;
     for (const std::string& alias : mark.aliases_removed)
       if (const auto at = aliases.find(alias); at != aliases.end() && at->second == mark.of) aliases.erase(at);
-    if (mark.logged_behind) {
+    if (mark.logged_again_at) {
       latest = mark.of;
-      latest_behind = *mark.logged_behind;
+      logged_again_at = *mark.logged_again_at;
     }
     if (version == nullptr) {
       if (mark.deleted.value_or(false)) unread_deleted.insert(mark.of);
@@ -90,7 +90,7 @@ void apply_marks(ArtifactInfo* info) {
     if (mark.description) version->description = *mark.description;
     if (!mark.metadata.is_null()) version->metadata = mark.metadata;
   }
-  // The newest version, unless an older one was logged again since.
+  // The newest version, unless an older one was logged again later.
   std::set<int64_t> there;
   for (const ArtifactVersion& version : info->versions)
     if (!version.deleted) there.insert(version.number);
@@ -98,7 +98,7 @@ void apply_marks(ArtifactInfo* info) {
     if (!unread_deleted.contains(number)) there.insert(number);
   if (!there.empty()) {
     const int64_t newest = *there.rbegin();
-    aliases[std::string(kLatestAlias)] = there.contains(latest) && newest <= latest_behind ? latest : newest;
+    aliases[std::string(kLatestAlias)] = there.contains(latest) && newest <= logged_again_at ? latest : newest;
   }
   for (const auto& [alias, number] : aliases)
     if (ArtifactVersion* version = version_of(number)) version->aliases.push_back(alias);
@@ -136,7 +136,7 @@ Result<const ArtifactVersion*> ArtifactInfo::find(std::string_view text, bool is
   if (text.empty()) text = kLatestAlias;
   const auto unread = [&](const Status& why) {
     return Status(why.code(),
-                  fmt::format("which version {}/{}:{} is cannot be told: {}", project, name, text, why.message()),
+                  fmt::format("it is unknown which version {}/{}:{} is: {}", project, name, text, why.message()),
                   why.code() == Code::kVersion ? why.hint() : "name one that is whole, as in \"data:v3\"");
   };
   const bool is_number = is_version_name(text);
@@ -233,7 +233,7 @@ std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::
     if (!names.ok() && !is_none && !is_regular_file(above)) add_problem(names.status());
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
       const std::string path = join_path(above, name);
-      if (is_regular_file(path)) continue;  // somebody's note; a version lies one folder deeper
+      if (is_regular_file(path)) continue;  // a user's file; versions are one folder deeper
       const auto identity = read_artifact_document(join_path(path, kArtifactFile));
       if (!identity.ok() && identity.status().code() == Code::kNotFound) {
         if (const Status status = check_in_the_making(path); !status.ok()) add_problem(status);

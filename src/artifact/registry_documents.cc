@@ -102,7 +102,7 @@ std::string mark_document(const ArtifactMark& mark) {
   if (mark.ttl_s) map.emplace_back("ttl_s", *mark.ttl_s);
   if (mark.deleted) map.emplace_back("deleted", *mark.deleted);
   if (mark.manifest) map.emplace_back("manifest", mark.manifest->hex());
-  if (mark.logged_behind) map.emplace_back("logged_behind", *mark.logged_behind);
+  if (mark.logged_again_at) map.emplace_back("logged_behind", *mark.logged_again_at);
   if (mark.description) map.emplace_back("description", *mark.description);
   if (!mark.metadata.is_null()) map.emplace_back("metadata", mark.metadata);
   return to_json(Value(std::move(map)), 2) + "\n";
@@ -164,7 +164,7 @@ Result<ArtifactMark> read_mark_document(const std::string& path, int64_t number)
     return found == nullptr || found->as_int() == nullptr ? std::optional<int64_t>() : *found->as_int();
   };
   out.ttl_s = integer("ttl_s");
-  out.logged_behind = integer("logged_behind");
+  out.logged_again_at = integer("logged_behind");
   if (const Value* deleted = value->find("deleted"); deleted != nullptr && deleted->as_bool() != nullptr)
     out.deleted = *deleted->as_bool();
   out.manifest = Digest::from_hex(value->text_or("manifest", ""));

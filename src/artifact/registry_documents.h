@@ -14,7 +14,7 @@ constexpr const char* kArtifactFile = "artifact.json";
 
 std::string version_file(int64_t number);  // "v3.json"
 std::string mark_file(int64_t number);     // "mark-3.json"
-// The number in such a name; none when it is not one.
+// The number in such a name; none for any other name.
 std::optional<int64_t> version_number(std::string_view file);
 std::optional<int64_t> mark_number(std::string_view file);
 // The digits of a decimal number without leading zeros, at most 18.

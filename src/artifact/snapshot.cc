@@ -21,7 +21,7 @@ bool is_as_listed(const SourceStamp& stamp, const ListedFile& file) {
   return stamp.bytes == file.bytes && stamp.mtime_ns == file.mtime_ns;
 }
 
-// Of the file that is held open, or of the one that has its name.
+// Of the file that is held open, or of the file with that name.
 Result<SourceStamp> stamp_now(const std::string& folder, const std::string& path, const HeldFile* held) {
   if (held == nullptr) return stamp_source(folder, path);
   const auto opened = held->open();
@@ -41,9 +41,9 @@ Status changed_status(const std::string& path, bool since_named) {
 
 }  // namespace
 
-// Only where nobody has, the kernel gives a lease for reading, which is given back at once. Who opens the file for
-// writing in between waits for that moment, and we are sent a signal: not SIGIO, which would end the process, but one
-// that is ignored unless a program wants it, and to this thread, which blocks it.
+// The kernel grants a read lease only if no process has the file open for writing; the lease is released at once. A
+// process that opens the file for writing in between waits for that moment, and we get a signal: not SIGIO, which would
+// kill the process, but one that is ignored by default, and sent to this thread, which blocks it.
 bool is_open_for_writing(const Fd& file) {
   const f_owner_ex owner{F_OWNER_TID, ::gettid()};
   if (::fcntl(file.get(), F_SETOWN_EX, &owner) != 0 || ::fcntl(file.get(), F_SETSIG, SIGURG) != 0) return false;
@@ -74,7 +74,7 @@ Status Snapshooter::check_room(uint64_t bytes) {
   if (!first) return {};
   uint64_t free = *first;
   const auto has_room = [&] { return free >= bytes && free - bytes >= options_.free_bytes_min; };
-  // What a killed process had copied of a large file may be all the room there was.
+  // Incomplete copies of killed processes may have taken all the space.
   if (!has_room() && remove_dead_temporaries(blobs_) > 0) free = ask().value_or(0);
   if (has_room()) {
     room_known_bytes_ = std::min(kRoomAskedBytes, free - bytes - options_.free_bytes_min);
@@ -86,7 +86,7 @@ Status Snapshooter::check_room(uint64_t bytes) {
                 "metrics are stored all the same");
 }
 
-// A copy that is in the store already is hashed and named; nothing of it is written again.
+// A copy that is already in the store is hashed and renamed; it is not written again.
 Result<Digest> Snapshooter::take_copy(const HeldFile& held, OpenedFile copy) {
   const uint64_t bytes = copy.stamp.bytes;
   TRACKER_RETURN_IF_ERROR(check_room(0));
@@ -114,7 +114,8 @@ Result<Digest> Snapshooter::take(const std::string& folder, const ListedFile& ex
   if (held != nullptr && held->is_copy())
     if (auto copy = held->open(); copy.ok()) {
       auto digest = take_copy(*held, std::move(*copy));
-      // The copy does not tell what the file holds by now: one that is as it was is read once more, and then never.
+      // The copy does not show the file's present content: an unchanged file is read once more, and then its digest is
+      // remembered.
       const auto now = stamp_source(folder, expected.path);
       if (!digest.ok() || !now.ok() || !is_as_listed(*now, expected)) return digest;
       wait_for_tick(*now);
@@ -146,7 +147,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   const SourceStamp before = SourceStamp::of(st);
   if (!is_as_listed(before, expected)) return changed_status(path, true);
   TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
-  // Behind the stamp: a write that begins later gives the file another one.
+  // After the stamp: a write that starts later gives the file another stamp.
   const bool written_to = is_open_for_writing(source->fd);
   auto target = batch_->begin();
   if (!target.ok()) return target.status();
@@ -155,7 +156,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   if (digest.ok() && written_to)
     if (const Status status = read_again(*source, *digest, before.bytes, path, &differs); !status.ok()) digest = status;
   const auto after = digest.ok() ? stamp_now(folder, expected.path, held) : Result<SourceStamp>(before);
-  // A file that is renamed or removed while it is read has another ctime: where it is held open that is no change.
+  // A file that is renamed or removed while it is read has another ctime: if it is held open, that is not a change.
   const bool same = after.ok() && (held != nullptr ? is_as_listed(*after, expected) : *after == before);
   *changed = differs || digest.status().code() == Code::kBusy || (digest.ok() && !same);
   if (!digest.ok() || *changed) {
@@ -163,7 +164,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
     return digest;
   }
   TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes, options_.cancel));
-  // A write that began long before the file was read would not be seen later on.
+  // A write that started long before the file was read would not be noticed later.
   const auto age_min = written_to ? std::chrono::nanoseconds(options_.dirty_age) : tick(before, path);
   if (shows_writes && age_ns(before) >= age_min.count()) cache_->put(before, *digest);
   ++files_read_;
@@ -202,7 +203,7 @@ Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, co
   return digest;
 }
 
-// A device's files are all on one file system.
+// All files of a device are on one file system.
 const FsType& Snapshooter::fs_of(const SourceStamp& stamp, const std::string& path) {
   if (fs_device_ != stamp.device) fs_ = fs_type(path);
   fs_device_ = stamp.device;
@@ -215,8 +216,8 @@ std::chrono::nanoseconds Snapshooter::tick(const SourceStamp& stamp, const std::
                                                            : std::chrono::nanoseconds(kTimestampTick);
 }
 
-// Best effort: a disk that refuses is named where the file is read. Not on file servers: some give a file its time when
-// they get the bytes, and it would have changed since it was named.
+// Best effort: an error of the disk is reported when the file is read. Not on file servers: some set a file's time when
+// they receive the bytes, and the file would seem to have changed.
 bool Snapshooter::write_out(const OpenedFile& source, const std::string& path) {
   const FsType& fs = fs_of(source.stamp, path);
   if (fs.kind == FsKind::kTmpfs) return false;  // its pages are never clean
@@ -236,8 +237,8 @@ bool Snapshooter::clone(const Fd& source, const Fd& target, const SourceStamp& s
   return false;
 }
 
-// Of a clone the clone is read: it no longer changes. By read(2), for a mapping of a file that is cut short or of a
-// disk that fails ends the process.
+// For a clone, the clone is read: it no longer changes. By read(2): a mapping of a file that is truncated, or on a
+// failing disk, kills the process.
 Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd* target, uint64_t bytes,
                                           const std::string& path) {
   const bool cloned = target != nullptr && clone(source.fd, *target, source.stamp);

@@ -53,7 +53,7 @@ std::string real_path(const std::string& path) {
   return out;
 }
 
-// The names in a folder, those of folders with "/" behind them: then depth first is the order of whole paths.
+// The names in a folder, with "/" after those of folders: depth first is then the order of whole paths.
 Result<std::vector<std::string>> sorted_names(const std::string& path) {
   std::vector<std::string> names;
   TRACKER_RETURN_IF_ERROR(visit_folder(path, [&](const dirent& entry) {
@@ -69,7 +69,7 @@ Result<std::vector<std::string>> sorted_names(const std::string& path) {
   return names;
 }
 
-// A store.json of anybody else is a file like any other.
+// Another program's store.json is a file like any other.
 bool is_store(const std::string& path) {
   const Status read = read_store_document(join_path(path, kStoreFile)).status();
   return read.ok() || read.code() == Code::kVersion;
@@ -140,8 +140,8 @@ class SourceWalk {
   FileList list_;
 };
 
-// Within the folder, whatever links say meanwhile. Kernels before 5.6 and some sandboxes have no openat2: there a link
-// is not opened at all.
+// Opens within the folder, even if links change meanwhile. Kernels before 5.6 and some sandboxes have no openat2: there
+// no link is opened.
 Result<Fd> open_beneath(const std::string& folder, const std::string& path) {
   auto root = open_file(folder, O_PATH | O_DIRECTORY);
   if (!root.ok()) return root.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A version against what is stored of it.
+// Checks a version against its stored data.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
 
-// What is wrong with the blob; empty: nothing. `read` is told of each piece that was read.
+// What is wrong with the blob; empty: nothing. `read` is called for each piece that was read.
 std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t bytes, bool deep,
                          const std::function<void(uint64_t bytes)>& read) {
   auto fd = blobs.open(digest);
@@ -73,7 +73,7 @@ Result<ArtifactFindings> verify_artifact(const Store& store, const ArtifactVersi
     was_read(0);
     return Status();
   });
-  if (read.code() == Code::kVersion && out.empty())  // its bytes are those of its digest
+  if (read.code() == Code::kVersion && out.empty())  // its bytes have its digest
     return Status(read.code(), fmt::format("{}: {}", blobs.path_of(version.manifest), read.message()),
                   "update tracker; nothing was changed");
   if (!read.ok()) {

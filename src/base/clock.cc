@@ -19,7 +19,7 @@ TickKind choose() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool invariant = __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
   if (!invariant) return TickKind::kMonotonicNs;
-  // The kernel watches the TSC and leaves it when it drifts between cores; what it does not trust, neither do we.
+  // The kernel stops using a TSC that drifts between cores. Use the TSC only where the kernel does.
   char name[32] = {};
   const int fd = ::open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) {
@@ -45,7 +45,7 @@ const TimeAnchor kLoadAnchor = read_anchor();  // after kTickKind: same file, in
 
 TimeAnchor read_anchor() {
   TimeAnchor anchor;
-  // The clocks are read one after the other; a reading that was interrupted (> 5 us apart) is taken again, thrice at
+  // The clocks are read one after the other. If the reading was interrupted (> 5 us apart), read again, three times at
   // most.
   for (int attempt = 0; attempt < 3; ++attempt) {
     const int64_t before = monotonic_ns();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The three clocks. ticks() is the hot path's timestamp: the invariant TSC where the kernel trusts it (10 ns against
-// 24 for CLOCK_REALTIME, measured), CNTVCT on ARM64, else CLOCK_MONOTONIC in nanoseconds. Ticks mean nothing by
-// themselves: a journal keeps (tick, monotonic, realtime) anchors and interpolates. Threads: any. Cost: no allocation,
-// no lock.
+// The three clocks. ticks() is the hot path's timestamp: the invariant TSC where the kernel trusts it (10 ns against 24
+// for CLOCK_REALTIME, measured), CNTVCT on ARM64, else CLOCK_MONOTONIC in nanoseconds. Ticks have no unit of their own:
+// a journal stores (tick, monotonic, realtime) anchors and interpolates. Threads: any. Cost: no allocation, no lock.
 #pragma once
 
 #include <time.h>

@@ -16,9 +16,9 @@ extern const bool kHasCrc32c;
 
 uint32_t crc32c_word_software(uint32_t state, uint64_t word);
 
-// One step of the raw (not inverted) CRC over a little-endian 8-byte word. A caller with several words looks at
-// kHasCrc32c once and takes the one form for all of them. The state has 32 bits; in a register as wide as the
-// instruction's own it need not be narrowed from word to word.
+// One step of the raw (not inverted) CRC over a little-endian 8-byte word. A caller with several words reads kHasCrc32c
+// once and uses one form for all of them. The state has 32 bits; it is passed in a 64-bit register, as the instruction
+// has it, and need not be narrowed between words.
 template <bool kHardware>
 inline uint64_t crc32c_word_by(uint64_t state, uint64_t word) {
 #if defined(__x86_64__)

@@ -12,8 +12,8 @@
 
 namespace tracker::internal {
 
-// visit(const dirent&) for each entry of a folder but "." and "..", as the disk has them. kNotFound, kIo: also where
-// the disk stops answering half way, which nothing but errno tells from the end.
+// Calls visit(const dirent&) for each entry of a folder except "." and "..", in the order of the disk. kNotFound, kIo.
+// readdir(3) returns null both at the end and on an error; only errno distinguishes them.
 template <typename Visit>
 Status visit_folder(const std::string& path, Visit&& visit) {
   DIR* dir = ::opendir(path.c_str());

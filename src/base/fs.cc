@@ -41,13 +41,13 @@ bool is_shared(const struct stat& st) {
          (st.st_mode & S_IWOTH) == 0;
 }
 
-// Of what is there with `now` in a folder with `above`.
+// The mode of a file or folder that has mode `now` and lies in a folder with mode `above`.
 mode_t shared_mode(mode_t now, mode_t above) {
   const mode_t owner = now & S_IRWXU;
   return owner | owner >> 3 | (now & above & (S_IROTH | S_IXOTH)) | (S_ISDIR(now) ? S_ISGID : 0);
 }
 
-// Only while it is empty: what somebody has changed since stays so.
+// Only while the file is empty: a later change of its mode by a user is kept.
 void share_new_file(int fd, const std::string& path) {
   struct stat st{}, above{};
   if (::stat(parent_path(path).c_str(), &above) != 0 || !is_shared(above)) return;
@@ -89,9 +89,9 @@ Result<Fd> open_file(const std::string& path, int flags, uint32_t mode) {
 
 namespace {
 
-// Up to the end, or until there are more than `enough_bytes`.
+// Reads to the end, or until there are more than `enough_bytes`.
 Result<std::string> read_regular(const std::string& path, size_t enough_bytes) {
-  // A pipe or a device in the place of a file must not make the reader wait, or read for ever.
+  // Opening a pipe or a device must not block the reader, and reading it must not run for ever.
   auto fd = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!fd.ok()) return fd.status();
   struct stat st;
@@ -173,7 +173,8 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
   int result = ::link(temporary->c_str(), path.c_str());
   if (result != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS))
     result = ::renameat2(AT_FDCWD, temporary->c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
-  // Some FUSE and SMB mounts have neither. Two processes in the same instant may then both believe to be the first.
+  // Some FUSE and SMB mounts have neither. Two processes at the same instant may then both conclude that they created
+  // the file.
   if (result != 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
     if (path_exists(path)) errno = EEXIST;
     else result = ::rename(temporary->c_str(), path.c_str());
@@ -268,7 +269,7 @@ void remove_file(const std::string& path) { ::unlink(path.c_str()); }
 
 bool is_leftover_name(std::string_view name) {
   constexpr size_t kMark = 5, kDigits = 16;
-  if (name.ends_with("-journal")) name.remove_suffix(8);  // SQLite's, of a database in the making
+  if (name.ends_with("-journal")) name.remove_suffix(8);  // SQLite's journal of a database that is being made
   if (name.size() <= kMark + kDigits) return false;
   name.remove_prefix(name.size() - kMark - kDigits);
   return (name.starts_with(".tmp-") || name.starts_with(".new-")) &&
@@ -295,7 +296,7 @@ void remove_leftovers(const std::string& folder, int64_t age_s) {
 
 namespace {
 
-// Magic numbers of statfs(2), from linux/magic.h and the file systems' own sources. virtiofs answers FUSE's.
+// Magic numbers of statfs(2), from linux/magic.h and the sources of the file systems. virtiofs reports FUSE's number.
 struct FsMagic {
   uint32_t f_type;
   FsType type;
@@ -354,7 +355,7 @@ namespace {
 
 std::string g_cgroup_root_for_testing;
 
-// The file of this process's cgroup and of those above it, innermost first, by its name in version 2 and 1.
+// The file of this process's cgroup and of the cgroups above it, innermost first, by its name in version 2 and 1.
 std::vector<std::string> cgroup_files(const char* v2, const char* v1) {
   const std::string root = g_cgroup_root_for_testing.empty() ? "/sys/fs/cgroup" : g_cgroup_root_for_testing;
   std::vector<std::string> out;
@@ -381,7 +382,7 @@ std::vector<std::string> cgroup_files(const char* v2, const char* v1) {
 void set_cgroup_root_for_testing(const std::string& root) { g_cgroup_root_for_testing = root; }
 
 uint64_t cgroup_memory_limit() {
-  uint64_t limit = UINT64_MAX;  // a limit of any ancestor holds too
+  uint64_t limit = UINT64_MAX;  // the limit of any ancestor applies too
   for (const std::string& path : cgroup_files("memory.max", "memory.limit_in_bytes")) {
     auto text = read_file(path, 64);
     if (!text.ok() || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') continue;
@@ -402,7 +403,8 @@ std::optional<int64_t> read_oom_kills(const std::string& file) {
 }
 
 std::optional<OomKills> cgroup_oom_kills() {
-  // "local" counts the group's own processes alone; kernels before 5.2 have only the sum with those below it.
+  // "local" counts the group's own processes only; kernels before 5.2 have only the sum that includes the groups below
+  // it.
   for (const char* v2 : {"memory.events.local", "memory.events"})
     for (const std::string& file : cgroup_files(v2, "memory.oom_control"))
       if (const auto count = read_oom_kills(file)) return OomKills{file, *count};

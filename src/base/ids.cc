@@ -12,7 +12,7 @@ namespace {
 
 void fill_random(void* out, size_t n) {
   if (::getrandom(out, n, 0) == static_cast<ssize_t>(n)) return;
-  // No getrandom (seccomp): an address and the clock still keep two processes apart.
+  // getrandom may be forbidden (seccomp): an address and the clock still distinguish two processes.
   uint64_t mix = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) ^
                  reinterpret_cast<uintptr_t>(&mix);
   auto* at = static_cast<uint8_t*>(out);
@@ -64,7 +64,7 @@ std::optional<Id128> Id128::from_hex(std::string_view hex) {
 }
 
 Id128 Id128::hash_of(std::string_view text) {
-  // Two FNV-1a hashes with different offsets, finalised: identity within one store, not cryptography.
+  // Two FNV-1a hashes with different offsets, finalised: for identity within one store, not for cryptography.
   uint64_t h[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
   for (int k = 0; k < 2; ++k) {
     for (const char c : text) h[k] = (h[k] ^ static_cast<uint8_t>(c)) * 0x100000001b3u;

@@ -27,7 +27,7 @@ struct Id128 {
 
 uint64_t random_u64();
 
-// A pronounceable label such as "brisk-otter-417" for runs that were given none.
+// A pronounceable label such as "brisk-otter-417" for runs without a name.
 std::string random_label();
 
 }  // namespace tracker::internal

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Items by their names, where the items know their names themselves: a table of slots, searched from the place that the
-// name's hash says up to the first empty one. Threads: one at a time. Memory: less than 2.7 times the size of an item
-// each. Cost: a hash and mostly one compare.
+// A hash table with linear probing for items that know their names themselves. Threads: one at a time. Memory: less
+// than 2.7 times the size of an item each. Cost: a hash and mostly one compare.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,8 @@ constexpr size_t kNameTableSlots = 64;  // at first; doubled when three quarters
 template <typename Item>
 class NameTable {
  public:
-  // The first item added under `name` that `is` says yes to, else Item{}. `is` also sees items of other names.
+  // The first item added under `name` for which `is` returns true, else Item{}. `is` is called for items of other names
+  // too.
   template <typename Is>
   Item find(std::string_view name, const Is& is) const {
     if (slots_.empty()) return Item{};
@@ -25,13 +25,13 @@ class NameTable {
       if (slots_[at] == Item{} || is(slots_[at])) return slots_[at];
   }
 
-  // Before add(), which then cannot fail. `name_of` an item.
+  // Call this before add(), which then cannot fail. `name_of` returns the name of an item.
   template <typename NameOf>
   void make_room(const NameOf& name_of) {
     if (slots_.size() * 3 > (items_ + 1) * 4) return;
     std::vector<Item> before(slots_.empty() ? kNameTableSlots : slots_.size() * 2);
     before.swap(slots_);
-    // In the order of a search, so that items of one name stay in their order: from behind an empty slot, once around.
+    // In the order of a search, so that items of one name keep their order: once around, from the first empty slot.
     size_t first = 0;
     while (first < before.size() && before[first] != Item{}) ++first;
     for (size_t i = 0; i < before.size(); ++i) {

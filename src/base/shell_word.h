@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words of commands that stand in messages: what is pasted into a shell arrives as it was. Threads: pure function.
+// Quotes words of commands in messages, so that a command can be pasted into a shell. Threads: pure function.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-// As it is where sh reads it so, else in single quotes.
+// The word itself if sh reads it unchanged, else the word in single quotes.
 inline std::string shell_word(std::string_view word) {
   constexpr std::string_view kPlain = "%+,-./:=@_";
   const bool plain = std::all_of(word.begin(), word.end(), [kPlain](char c) {

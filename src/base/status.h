@@ -16,11 +16,11 @@ enum class Code : int {
   kOk = 0,
   kInvalid = 1,       // an argument or a value is wrong; the message says what was expected
   kNotFound = 2,      // no such run, store, series or file
-  kExists = 3,        // the thing to create is there already
-  kIo = 4,            // the disk or the database answered with an error (ENOSPC, EIO, EROFS, ...)
+  kExists = 3,        // the thing to create exists
+  kIo = 4,            // the disk or the database reported an error (ENOSPC, EIO, EROFS, ...)
   kCorrupt = 5,       // bytes that are not what their format says; the message names file and offset
-  kVersion = 6,       // written by another version, which this one cannot read
-  kBusy = 7,          // somebody else holds the lock; try again
+  kVersion = 6,       // written by a version that this one cannot read
+  kBusy = 7,          // another process or thread holds the lock; try again
   kTimeout = 8,       // a bounded wait ended
   kLimit = 9,         // a documented limit was reached
   kClosed = 10,       // the run is finished, disabled or belongs to a parent process
@@ -29,11 +29,11 @@ enum class Code : int {
 
 std::string_view code_name(Code code);
 
-// What a reader says, with kVersion, of a file that tracker wrote before its first release.
+// The message, with kVersion, for a file that tracker wrote before its first release.
 constexpr std::string_view kUnreleasedState =
     "is of an earlier, unreleased state of tracker, which this version cannot read";
 
-// A code, a message with the failing path, key or statement, and a hint: what is still safe or what to do.
+// A code, a message with the failing path, key or statement, and a hint: what is safe or what to do.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Detail> detail_;
 };
 
-// A value or the Status that says why there is none.
+// A value, or the Status with the reason why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// WakeEvent: one thread sleeps with a time-out, any thread wakes it; a wake while nobody sleeps is remembered once.
-// A futex rather than a condition variable: waking takes no lock, so a thread that logs can never wait for the one it
-// wakes. Threads: wait() by one, the rest by any. Cost: wake() is one atomic and at most one system call.
+// WakeEvent: one thread sleeps with a time-out, any thread wakes it. A wake while no thread sleeps is remembered once.
+// It is a futex and not a condition variable: waking takes no lock, so a thread that logs never waits for the thread
+// that it wakes. Threads: wait() by one, the rest by any. Cost: wake() is one atomic and at most one system call.
 #pragma once
 
 #include <linux/futex.h>
@@ -21,7 +21,7 @@ class WakeEvent {
     if (word_.exchange(1, std::memory_order_acq_rel) == 0)
       ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word_), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
-  // True when woken, false after `timeout`.
+  // Returns true if woken, false after `timeout`.
   bool wait(std::chrono::nanoseconds timeout) {
     if (word_.exchange(0, std::memory_order_acq_rel) != 0) return true;
     const auto ns = timeout.count();

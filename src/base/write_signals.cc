@@ -13,7 +13,7 @@ NoWriteSignals::NoWriteSignals() {
   ::sigemptyset(&both);
   for (const int signal : kSignals) ::sigaddset(&both, signal);
   ::pthread_sigmask(SIG_BLOCK, &both, &before_);
-  if (::sigpending(&pending_before_) != 0) ::sigfillset(&pending_before_);  // then none is taken for ours
+  if (::sigpending(&pending_before_) != 0) ::sigfillset(&pending_before_);  // then no signal counts as ours
 }
 
 NoWriteSignals::~NoWriteSignals() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Two signals with which a write kills the process: SIGXFSZ beyond RLIMIT_FSIZE (ulimit -f), SIGPIPE on a pipe that
-// nobody reads. Where they are blocked the write fails instead, with EFBIG as on a full disk, or with EPIPE. Threads:
-// the one that has made it. Cost: three system calls and one more each; never on the hot path.
+// Two signals by which a write kills the process: SIGXFSZ beyond RLIMIT_FSIZE (ulimit -f), SIGPIPE on a pipe without a
+// reader. While they are blocked, the write fails with EFBIG, as on a full disk, or with EPIPE. Threads: the thread
+// that made the object. Cost: three system calls and one more for each signal; never on the hot path.
 #pragma once
 
 #include <signal.h>
@@ -10,8 +10,9 @@
 
 namespace tracker::internal {
 
-// While it lives, both are blocked in this thread; what came meanwhile is ours and taken back. One that was pending
-// before is left. Threads of our own block all signals and need none.
+// Both signals are blocked in this thread during the life of the object. A signal that arrives meanwhile was caused by
+// our write and is discarded; one that was pending before is kept. Our own threads block all signals and do not need
+// this.
 class NoWriteSignals {
  public:
   NoWriteSignals();

@@ -58,10 +58,10 @@ trk_code code_of(Code code) { return static_cast<trk_code>(code); }
 struct trk_metric {
   trk_run* run = nullptr;
   HotRun* hot = nullptr;
-  trk_metric* older = nullptr;  // the one that the run has got before it
+  trk_metric* older = nullptr;  // the metric that the run got before it
   uint32_t name_bytes = 0;
-  bool off = false;                            // of a run that has never recorded anything: disabled or gated
-  bool alone = false;                          // it is in no piece of the run's
+  bool off = false;                            // of a run that never records anything: disabled or gated
+  bool alone = false;                          // not in a piece of the run's memory
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
   // Its name follows it in the same piece of memory: there may be 100,000 of them.
@@ -87,8 +87,8 @@ struct trk_run {
   HotRun* hot = nullptr;
   bool off = false;
   std::string name;
-  std::atomic<trk_metric*> newest{nullptr};  // all metrics, owned; a list that can be walked after a fork at any moment
-  // In a forked child the lock may be held for ever, and the map half changed: both are then left alone.
+  std::atomic<trk_metric*> newest{nullptr};  // all metrics, owned; a list that can be read after a fork at any moment
+  // In a forked child the lock may be held for ever, and the map half changed: the child does not use them.
   struct Names {
     std::mutex mutex;  // guards all of it
     tracker::internal::NameTable<trk_metric*> metrics;
@@ -108,7 +108,7 @@ struct trk_run {
   void adopt_names();
 };
 
-Run& tracker::internal::run_behind(const trk_run* run) { return *run->run; }
+Run& tracker::internal::run_of_handle(const trk_run* run) { return *run->run; }
 std::string_view tracker::internal::capi_text(const char* data, size_t size) { return view_of(data, size); }
 trk_code tracker::internal::capi_error(trk_error* error, const Status& status) {
   if (!status.ok()) set_error(error, code_of(status.code()), status.to_string());
@@ -133,7 +133,7 @@ trk_metric* trk_run::add(trk_metric* metric) noexcept {
   return metric;
 }
 
-// After attach(): the handles go on, with ids of this process's own.
+// After attach(): the handles remain valid, with ids of this process.
 void trk_run::adopt_names() {
   auto fresh = std::make_unique<Names>();
   for (trk_metric* metric = newest.load(); metric != nullptr; metric = metric->older) {
@@ -183,11 +183,11 @@ void trk_run::Names::make_room() {
 
 namespace {
 
-// A metric that is not in its slot: found or made under the lock.
+// Finds or makes, under the lock, a metric that is not in its slot.
 [[gnu::noinline]] trk_metric* look_up(trk_run* run, std::string_view name) noexcept {
   try {
     if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
-      (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
+      (void)run->run->series_id(name, ValueType::kFloat64);  // reports and counts the error; nothing is remembered
       return nullptr;
     }
     const std::lock_guard<std::mutex> guard(run->names->mutex);
@@ -204,8 +204,8 @@ namespace {
   }
 }
 
-// A metric by its name: remembered in its slot, else looked up. nullptr for a bad name (counted), in a forked child,
-// where the lock may be held for ever, and without memory.
+// A metric by its name: from its slot, else looked up. nullptr for a bad name (counted), in a forked child, where the
+// lock may be held for ever, and without memory.
 inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
   trk_metric* known = run->by_name[name_slot(name)].load(std::memory_order_acquire);
   if (known != nullptr && known->name_bytes == name.size() &&
@@ -214,7 +214,7 @@ inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
   return look_up(run, name);
 }
 
-// For a forked child: refused by every call until trk_attach, and found by no name, so that no lock is needed.
+// For a forked child: every call refuses it until trk_attach, and no name finds it, so that no lock is needed.
 trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   try {
     trk_metric* const metric = trk_metric::make(run, name, ::operator new(trk_metric::bytes(name)));
@@ -225,7 +225,7 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   }
 }
 
-// Why metric_of found nothing for a point. A bad name is counted by then, a lack of memory here.
+// Why metric_of found nothing for a point. A bad name is counted by then; a lack of memory is counted here.
 trk_code no_metric(const trk_run* run, std::string_view name) noexcept {
   if (!run->run->recording()) return TRK_CLOSED;
   try {
@@ -235,7 +235,7 @@ trk_code no_metric(const trk_run* run, std::string_view name) noexcept {
   return TRK_LIMIT;
 }
 
-// Without a step; apart from the calls with one, which it must not make longer.
+// Without a step; apart from the calls with a step, which it must not make slower.
 __attribute__((noinline)) trk_code log_at_next_step(HotRun* hot, const ValuePair& pair) noexcept {
   const tracker::internal::ClaimedStep next = tracker::internal::claim_step(hot);
   const Code code = tracker::internal::log_pairs(hot, &pair, 1, next.step);
@@ -315,7 +315,7 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
     *out = nullptr;
     trk_init_options given = TRK_INIT_OPTIONS_INIT;
     if (options != nullptr) {
-      // A caller built against an older header has fewer fields; what it does not know keeps its default.
+      // A caller built against an older header has fewer fields; the missing ones keep their defaults.
       if (options->size < offsetof(trk_init_options, project) + sizeof(void*) || options->size > 65536) {
         set_error(error, TRK_INVALID, "options.size is not set: begin with TRK_INIT_OPTIONS_INIT");
         return TRK_INVALID;
@@ -356,7 +356,7 @@ trk_code trk_attach(trk_run* run, trk_error* error) noexcept {
 
 namespace {
 
-// What the look-ups of such a call take, for the account of the tracker's cost: done once more under a clock.
+// Measures the look-ups of such a call by repeating them, for the account of the tracker's cost.
 [[gnu::noinline]] uint64_t look_up_ticks(trk_run* run, const trk_point* points, size_t count) noexcept {
   const uint64_t begin = tracker::internal::ticks();
   for (size_t i = 0; i < count; ++i) {
@@ -413,7 +413,7 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
     }
     if (used == 0) return worst;
     if (tracker::internal::try_log_pairs(run->hot, pairs, used, step)) return worst;
-    // Of a call with a bad name nothing is said: looking it up again would count it again.
+    // Not for a call with a bad name: looking it up again would count it again.
     const uint64_t before = worst == TRK_OK ? look_up_ticks(run, points, count) : 0;
     const Code code = tracker::internal::log_pairs_slow(run->hot, pairs, used, step, true, before);
     return code == Code::kOk ? worst : code_of(code);

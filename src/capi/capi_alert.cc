@@ -8,7 +8,7 @@
 #include "capi/capi_run.h"
 
 using tracker::internal::capi_text;
-using tracker::internal::run_behind;
+using tracker::internal::run_of_handle;
 
 extern "C" {
 
@@ -17,7 +17,7 @@ trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const cha
   if (run == nullptr || capi_text(title, title_size).empty()) return TRK_INVALID;
   try {
     const auto status =
-        run_behind(run).alert(capi_text(title, title_size), capi_text(text, text_size), capi_text(level));
+        run_of_handle(run).alert(capi_text(title, title_size), capi_text(text, text_size), capi_text(level));
     return static_cast<trk_code>(status.code());
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;
@@ -26,7 +26,7 @@ trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const cha
 
 int32_t trk_should_stop(trk_run* run) noexcept {
   try {
-    return run != nullptr && run_behind(run).should_stop() ? 1 : 0;
+    return run != nullptr && run_of_handle(run).should_stop() ? 1 : 0;
   } catch (const std::exception&) {
     return 0;
   }
@@ -35,7 +35,7 @@ int32_t trk_should_stop(trk_run* run) noexcept {
 trk_code trk_mark_preempting(trk_run* run) noexcept {
   if (run == nullptr) return TRK_INVALID;
   try {
-    return static_cast<trk_code>(run_behind(run).mark_preempting());
+    return static_cast<trk_code>(run_of_handle(run).mark_preempting());
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;
   }
@@ -44,7 +44,7 @@ trk_code trk_mark_preempting(trk_run* run) noexcept {
 size_t trk_stop_reason(trk_run* run, char* out, size_t size) noexcept {
   if (out != nullptr && size > 0) *out = 0;
   try {
-    const auto reason = run == nullptr ? std::nullopt : run_behind(run).stop_reason();
+    const auto reason = run == nullptr ? std::nullopt : run_of_handle(run).stop_reason();
     if (!reason) return 0;
     if (out != nullptr && size > 0) {
       const size_t n = std::min(reason->size(), size - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: artifacts that are made, logged and used.
+// The C ABI: making, logging and using artifacts.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ using tracker::internal::LogArtifactOptions;
 using tracker::internal::NewFile;
 using tracker::internal::Result;
 using tracker::internal::Run;
-using tracker::internal::run_behind;
+using tracker::internal::run_of_handle;
 using tracker::internal::Status;
 using tracker::internal::stored_version;
 using tracker::internal::Value;
@@ -46,7 +46,7 @@ std::string text_of(const char* text) { return std::string(capi_text(text)); }
 
 Status out_of_memory(const std::exception& failure) { return Status(Code::kLimit, failure.what()); }
 
-// A change of one that the caller makes.
+// Changes an artifact that the caller is making.
 template <typename F>
 trk_code change(trk_artifact* artifact, trk_error* error, const F& verb) noexcept {
   try {
@@ -82,7 +82,7 @@ Status download(const trk_artifact& artifact, const char* folder, char* written,
   return {};
 }
 
-// Where there is no store to write to: a folder of its own.
+// If there is no store to write to: a temporary folder.
 Result<std::string> make_temporary() {
   const char* above = ::getenv("TMPDIR");
   std::string folder = join_path(above != nullptr && above[0] == '/' ? above : "/tmp", "tracker-XXXXXX");
@@ -90,7 +90,7 @@ Result<std::string> make_temporary() {
   return folder;
 }
 
-// Those that nobody stores any more: the thread that stores an artifact removes its own, and reads them until then.
+// Removes those that will not be stored: the thread that stores an artifact removes its own, and reads them until then.
 void remove_new_files(const trk_artifact& artifact) {
   if (artifact.staging.empty() || artifact.staged_by != ::getpid()) return;
   if (artifact.gave_files && artifact.logged->state() == tracker::internal::ArtifactState::kPending) return;
@@ -113,11 +113,11 @@ Status remove(trk_artifact* artifact, ArtifactDraft* draft, std::string_view pat
   });
   if (taken == artifact->new_files.end()) return draft->remove(path);
   artifact->new_files.erase(taken, artifact->new_files.end());
-  if (folder) (void)draft->remove(path);  // there may be none beside them
+  if (folder) (void)draft->remove(path);  // there may be none besides them
   return {};
 }
 
-// The name of a file to be, as one that is added has it; nothing is added.
+// The path of a new file, by the rules for an added file; nothing is added.
 Status check_new_path(const trk_artifact& artifact, ArtifactDraft* draft, const std::string& path) {
   if (path.empty() || path.back() == '/')
     return Status(Code::kInvalid, "path: \"" + path + "\" is the name of no file");
@@ -194,7 +194,7 @@ trk_code trk_artifact_new_file(trk_run* run, trk_artifact* artifact, const char*
                                trk_error* error) noexcept {
   if (run == nullptr) return capi_error(error, Status(Code::kInvalid, "run is NULL"));
   return change(artifact, error, [&](ArtifactDraft& draft) {
-    return new_file(run_behind(run), artifact, &draft, text_of(path), file, file_size);
+    return new_file(run_of_handle(run), artifact, &draft, text_of(path), file, file_size);
   });
 }
 
@@ -234,12 +234,12 @@ trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifa
     LogArtifactOptions how = options_of(given);
     how.staging = artifact->staging;
     how.held = artifact->held;
-    auto logged = run_behind(run).log_artifact(std::move(*whole), std::move(how));
+    auto logged = run_of_handle(run).log_artifact(std::move(*whole), std::move(how));
     if (!logged.ok()) return logged.status();
     artifact->gave_files = !artifact->new_files.empty();
     artifact->logged = std::move(*logged);
-    artifact->store_path = run_behind(run).store_path();
-    artifact->max_disk = run_behind(run).max_disk();
+    artifact->store_path = run_of_handle(run).store_path();
+    artifact->max_disk = run_of_handle(run).max_disk();
     return Status();
   });
 }
@@ -258,7 +258,7 @@ trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, trk_error
 trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) noexcept {
   try {
     if (run == nullptr) return TRK_INVALID;
-    return capi_error(nullptr, run_behind(run).wait_artifacts(timeout_of(timeout_ms)));
+    return capi_error(nullptr, run_of_handle(run).wait_artifacts(timeout_of(timeout_ms)));
   } catch (const std::exception&) {
     return TRK_LIMIT;
   }
@@ -270,15 +270,15 @@ trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_a
       capi_error(error, Status(Code::kInvalid, "run is NULL"));
       return nullptr;
     }
-    auto found = run_behind(run).use_artifact(capi_text(name), capi_text(use_as));
+    auto found = run_of_handle(run).use_artifact(capi_text(name), capi_text(use_as));
     if (!found.ok()) {
       capi_error(error, found.status());
       return nullptr;
     }
     auto out = std::make_unique<trk_artifact>();
     out->found = std::move(*found);
-    out->store_path = run_behind(run).store_path();
-    out->max_disk = run_behind(run).max_disk();
+    out->store_path = run_of_handle(run).store_path();
+    out->max_disk = run_of_handle(run).max_disk();
     return out.release();
   } catch (const std::exception& failure) {
     capi_error(error, out_of_memory(failure));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The objects that artifact handles of the C ABI point to. Threads: as the ABI says.
+// The objects of the artifact handles of the C ABI. Threads: as the ABI says.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 
 namespace tracker::internal {
 
-// Of trk_artifact_new_file(): where it stands in the artifact, and on the disk.
+// Of trk_artifact_new_file(): its path in the artifact, and on the disk.
 struct NewFile {
   std::string path, file;
 };
@@ -30,22 +30,22 @@ struct StoredVersionOfApi {
   ArtifactVersion version;
 };
 
-// Of one that is stored or used; kInvalid: it is not stored.
+// For a stored or used artifact; kInvalid: it is not stored.
 Result<StoredVersionOfApi> stored_version(const trk_artifact& artifact);
-// kInvalid: `text` needs more than `bytes` with its NUL, which the message says.
+// kInvalid: `text` needs more than `bytes` with its NUL; the message has the number.
 Status capi_room(std::string_view argument, const std::string& text, size_t bytes);
 
 }  // namespace tracker::internal
 
 struct trk_artifact {
   std::optional<tracker::internal::ArtifactDraft> draft;      // of one that the caller makes
-  std::shared_ptr<tracker::internal::LoggedArtifact> logged;  // once it was logged
+  std::shared_ptr<tracker::internal::LoggedArtifact> logged;  // set when it was logged
   std::optional<tracker::internal::FoundArtifact> found;      // of one that is used
   std::string store_path;
   std::unique_ptr<const tracker::internal::ManifestIndex> index;  // made by the first trk_artifact_get_path()
   uint64_t max_disk = 0;                                          // of the run; 0: no bound
   std::string staging;                                            // the folder of new files; empty: none yet
-  std::shared_ptr<tracker::internal::HeldName> held;
+  std::shared_ptr<tracker::internal::NameLease> held;
   std::vector<tracker::internal::NewFile> new_files;
   uint32_t next_file = 0;
   pid_t staged_by = 0;      // in a forked child the folder is its parent's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: what an artifact that is stored answers, and which runs made and used it.
+// The C ABI: reading a stored artifact, and which runs made and used it.
 #include "artifact/lineage.h"
 #include "base/fs.h"
 #include "capi/capi_artifact.h"
@@ -152,7 +152,7 @@ Status visit_runs(const trk_artifact& artifact, trk_artifact_use_visitor visitor
   if (!lineage.problems.empty()) return lineage.problems.front();
   if (!lineage.cut) return {};
   return Status(Code::kLimit, "only the first " + std::to_string(tracker::internal::kLineageEdgesMax) +
-                                  " uses of the store were looked at");
+                                  " uses of the store were examined");
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ trk_code trk_artifact_verify(trk_artifact* artifact, int32_t deep, trk_error* er
 trk_code trk_run_visit_artifacts(trk_run* run, trk_artifact_use_visitor visitor, void* context,
                                  trk_error* error) noexcept {
   if (visitor == nullptr) run = nullptr;
-  return answer(run, error, [&] { return visit_artifacts(tracker::internal::run_behind(run), visitor, context); });
+  return answer(run, error, [&] { return visit_artifacts(tracker::internal::run_of_handle(run), visitor, context); });
 }
 
 trk_code trk_artifact_visit_runs(trk_artifact* artifact, trk_artifact_use_visitor visitor, void* context,

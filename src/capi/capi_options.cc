@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the options of the C ABI say: NULL is an empty text, and 0 the default of the run.
+// Reads the options of the C ABI: NULL is an empty text, and 0 the default of the run.
 #include <algorithm>
 #include <string>
 

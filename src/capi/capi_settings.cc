@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: what is said of a run beside its rows, config, summary and what its metrics are.
+// The C ABI: data of a run other than rows, config, summary and definitions of metrics.
 #include <new>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ using tracker::internal::capi_error;
 using tracker::internal::capi_text;
 using tracker::internal::capi_value;
 using tracker::internal::Code;
-using tracker::internal::run_behind;
+using tracker::internal::run_of_handle;
 using tracker::internal::Status;
 using tracker::internal::Value;
 
@@ -24,7 +24,7 @@ trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const tr
     if (run == nullptr || key == nullptr || !capi_value(value, &converted)) return TRK_INVALID;
     const std::string_view name = capi_text(key, key_size);
     if (name.empty()) return TRK_INVALID;
-    return static_cast<trk_code>(run_behind(run).set_config(name, std::move(converted)));
+    return static_cast<trk_code>(run_of_handle(run).set_config(name, std::move(converted)));
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;
   }
@@ -34,7 +34,7 @@ trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const t
   try {
     Value converted;
     if (run == nullptr || key == nullptr || !capi_value(value, &converted)) return TRK_INVALID;
-    return static_cast<trk_code>(run_behind(run).set_summary(capi_text(key, key_size), std::move(converted)));
+    return static_cast<trk_code>(run_of_handle(run).set_summary(capi_text(key, key_size), std::move(converted)));
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;
   }
@@ -53,7 +53,7 @@ trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metr
       kinds.emplace_back(rest.substr(0, comma));
       rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
     }
-    return capi_error(error, run_behind(run).define_metric(name, capi_text(step_metric), kinds, capi_text(goal)));
+    return capi_error(error, run_of_handle(run).define_metric(name, capi_text(step_metric), kinds, capi_text(goal)));
   } catch (const std::exception& failure) {
     return tracker::internal::capi_failed(error, failure);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: what a run says of itself.
+// The C ABI: the status of a run.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -7,14 +7,14 @@
 
 #include "capi/capi_run.h"
 
-using tracker::internal::run_behind;
+using tracker::internal::run_of_handle;
 
 extern "C" {
 
 trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
-    const tracker::internal::RunStatus now = run_behind(run).status();
+    const tracker::internal::RunStatus now = run_of_handle(run).status();
     trk_status status;
     std::memset(&status, 0, sizeof status);
     status.size = std::min(out->size, sizeof status);
@@ -29,7 +29,7 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
                       (now.survives_power ? TRK_SURVIVES_POWER : 0u);
     status.degraded = now.degraded;
     status.recording = now.recording;
-    status.rank = run_behind(run).rank();
+    status.rank = run_of_handle(run).rank();
     std::strncpy(status.journal, now.journal.c_str(), sizeof status.journal - 1);
     const std::string& note = now.last_error.empty() ? now.why_not_recording : now.last_error;
     std::strncpy(status.last_error, note.c_str(), sizeof status.last_error - 1);
@@ -64,7 +64,7 @@ trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size,
   try {
     const std::string_view key = tracker::internal::capi_text(name, name_size);
     if (name != nullptr && key.empty()) return TRK_INVALID;
-    const auto now = run_behind(run).series_status(key);
+    const auto now = run_of_handle(run).series_status(key);
     if (!now.ok()) return static_cast<trk_code>(now.status().code());
     trk_series_status status;
     std::memset(&status, 0, sizeof status);
@@ -80,13 +80,13 @@ trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size,
   }
 }
 
-const char* trk_run_id(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).id().c_str(); }
-const char* trk_run_uid(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).uid().c_str(); }
+const char* trk_run_id(const trk_run* run) noexcept { return run == nullptr ? "" : run_of_handle(run).id().c_str(); }
+const char* trk_run_uid(const trk_run* run) noexcept { return run == nullptr ? "" : run_of_handle(run).uid().c_str(); }
 const char* trk_run_project(const trk_run* run) noexcept {
-  return run == nullptr ? "" : run_behind(run).project().c_str();
+  return run == nullptr ? "" : run_of_handle(run).project().c_str();
 }
-const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).dir().c_str(); }
-int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run_behind(run).step(); }
+const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "" : run_of_handle(run).dir().c_str(); }
+int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run_of_handle(run).step(); }
 
 const char* trk_version(void) noexcept { return TRK_VERSION_STRING; }
 const char* trk_code_name(trk_code code) noexcept {

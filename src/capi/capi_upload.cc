@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: what speaks to a server.
+// The C ABI: calls to a server.
 #include <string>
 
 #include "capi/capi_run.h"
@@ -26,7 +26,7 @@ trk_code trk_upload(trk_run* run, const char* folder, int32_t make_folder, trk_e
     if (run == nullptr) return capi_error(error, Status(Code::kInvalid, "run is NULL"));
     if (tracker::internal::capi_inert(run)) return TRK_CLOSED;
     const tracker::internal::UploadRequest request{"", "", std::string(capi_text(folder)), make_folder != 0};
-    return capi_error(error, tracker::internal::run_behind(run).upload(request, [] { return true; }));
+    return capi_error(error, tracker::internal::run_of_handle(run).upload(request, [] { return true; }));
   } catch (const std::exception& failure) {
     return capi_failed(error, failure);
   }

@@ -13,10 +13,11 @@ namespace {
 constexpr size_t kSampleMinis = 4;
 constexpr size_t kShortRows = 8;
 constexpr unsigned kHashBits = 12;
-// Mini-blocks of a packed column decode alone; zstd must be worth giving that up.
+// Mini-blocks of a packed column can be decoded one by one, those of a zstd column cannot: zstd must be this much
+// smaller.
 constexpr size_t kShuffledGainMin = 8;  // by an eighth
 
-// Mini-blocks spread over the column; all of it where it is short.
+// Mini-blocks spread over the column; the whole column if it is short.
 std::vector<uint64_t> sample_of(std::span<const uint64_t> bits) {
   if (bits.size() <= kSampleMinis * kMiniRows) return {bits.begin(), bits.end()};
   std::vector<uint64_t> sample;
@@ -28,8 +29,8 @@ std::vector<uint64_t> sample_of(std::span<const uint64_t> bits) {
   return sample;
 }
 
-// Whether a quarter of the values at least are there more than once; else zstd, which takes longest to try, finds
-// nothing. By a hash of one bit, which takes a few values for repeats that are none.
+// Whether at least a quarter of the values occur more than once. If not, zstd, which costs the most to try, gains
+// nothing. Compares one bit of a hash for each value, so a few values are mistaken for repeats.
 bool has_repeats(std::span<const uint64_t> sample) {
   std::bitset<size_t{1} << kHashBits> seen;
   const auto some = sample.first(std::min<size_t>(sample.size(), kMiniRows));
@@ -43,7 +44,7 @@ void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::str
   const size_t start = out->size();
   encode_value_column(bits, type, out);
   const auto simple = static_cast<ColumnEncoding>((*out)[start]);
-  // Nothing is smaller than these two, and a few varints are as good as anything.
+  // No encoding is smaller than these two, and for a few varints the choice does not matter.
   if (simple == ColumnEncoding::kConstant || simple == ColumnEncoding::kArithmetic || bits.size() < kShortRows) return;
   const auto sample = sample_of(bits);
   std::string best, candidate;

@@ -45,7 +45,7 @@ void unpack(const char* in, size_t readable, size_t n, Word* out) {
     size_t at = 0;
     for (; i + kGroup <= n && at + kWidth + 8 <= readable; i += kGroup, at += kWidth)
       unpack_group<kWidth>(in + at, out + i, kAll);
-    for (; i < n; i += kGroup, at += kWidth) {  // near the end of the bytes, by a copy with room behind it
+    for (; i < n; i += kGroup, at += kWidth) {  // near the end of the bytes: from a copy with room after it
       char copy[kWidth + 8] = {};
       std::memcpy(copy, in + at, std::min<size_t>(packed_bytes(std::min(kGroup, n - i), kWidth), readable - at));
       Word values[kGroup];
@@ -80,7 +80,7 @@ void pack_bits(std::span<const uint64_t> values, unsigned width, std::string* ou
     std::memcpy(at, &pending, 8);
     at += 8;
     bits -= 64;
-    // What of `value` did not fit; a shift by 64 would be undefined.
+    // The part of `value` that did not fit; a shift by 64 would be undefined.
     pending = bits == 0 ? 0 : value >> (width - bits);
   }
   std::memcpy(at, &pending, (bits + 7) / 8);

@@ -36,7 +36,7 @@ Status decode_shuffled_column(const ColumnRows& c) {
   return decode_shuffled(c.body, c.rows, value_width(c.type), c.begin, c.end, c.out);
 }
 
-// A few bytes may stand for any number of rows.
+// A few bytes can encode any number of rows.
 Status any_length(std::string_view /*body*/, uint64_t /*rows*/, ValueType /*type*/) { return {}; }
 
 // By the number of the encoding.

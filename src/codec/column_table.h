@@ -20,13 +20,13 @@ enum class ColumnEncoding : uint8_t {
   kPlain = 0,         // rows x width bytes, little-endian
   kConstant = 1,      // one value of `width` bytes
   kArithmetic = 2,    // int64 first, int64 stride; value i = first + i * stride, modulo 2^64
-  kDelta = 3,         // rows varints: zigzag of the difference to the value before (0 before the first), modulo 2^64
+  kDelta = 3,         // rows varints: zigzag of the difference to the previous value (to 0 for the first), modulo 2^64
   kPacked = 4,        // packed.h
   kPackedDeltas = 5,  // packed.h
   kShuffled = 6,      // shuffled.h
 };
 
-// What of a column is decoded: rows [begin, end), begin <= end <= rows, at the type's own width into `out`, which has
+// The rows of a column to decode: [begin, end), begin <= end <= rows, at the type's own width into `out`, which has
 // room for them. `checked`: the column was decoded before with the same rows and type, so nothing is checked again.
 struct ColumnRows {
   std::string_view body;
@@ -39,21 +39,21 @@ struct ColumnRows {
 
 struct ColumnCodec {
   std::string_view name;
-  bool integers_only;  // the encoding exists for kInt64 alone
-  bool by_parts;       // decoding a range costs what its rows cost, and not what the column does
+  bool integers_only;  // the encoding exists for kInt64 only
+  bool by_parts;       // the cost of decoding a range depends on its rows and not on those of the column
   // Appends the body. False: the encoding cannot hold these values, or takes more than kPlain; `out` may be longer.
   bool (*encode)(std::span<const uint64_t> bits, ValueType type, std::string* out);
-  // Whether so many rows fit the bytes of the body, before memory is taken for them. kCorrupt.
+  // Whether the body can hold so many rows; called before memory is allocated for them. kCorrupt.
   Status (*check)(std::string_view body, uint64_t rows, ValueType type);
   // kCorrupt with the offset within the column.
   Status (*decode)(const ColumnRows& column);
 };
 
-// Appends encoding byte and body. False, with `out` as it was: the encoding cannot hold the values, or is not in the
-// table.
+// Appends encoding byte and body. Returns false and leaves `out` unchanged if the encoding cannot hold the values or is
+// not in the table.
 bool put_column(ColumnEncoding encoding, std::span<const uint64_t> bits, ValueType type, std::string* out);
 
-// The encoding that an encoded column names. kCorrupt: the column is empty; kVersion: the encoding is not in the table.
+// The encoding of an encoded column. kCorrupt: the column is empty; kVersion: the encoding is not in the table.
 Result<const ColumnCodec*> codec_of(std::string_view column);
 
 Status corrupt_column(std::string_view what, size_t offset);  // kCorrupt; offset within the column

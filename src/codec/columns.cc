@@ -9,8 +9,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kFewWords = 8;              // so many small equal numbers are shorter as deltas than as a constant
-constexpr size_t kFewTerms = 16;             // a sequence so short may be shorter as deltas
+constexpr size_t kFewWords = 8;   // up to so many small equal numbers are shorter as deltas than as a constant
+constexpr size_t kFewTerms = 16;  // a sequence of at most so many values may be shorter as deltas
 constexpr size_t kArithmeticBytes = 1 + 16;  // first value and stride
 
 void encode_words(std::span<const uint64_t> v, std::string* out) {

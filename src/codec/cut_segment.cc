@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-// What came with the frames from `first` to `last`.
+// The definitions, events or losses that came with the frames from `first` to `last`.
 template <typename T>
 void copy_between(const std::vector<T>& all, const std::vector<uint64_t>& all_seqs, uint64_t first, uint64_t last,
                   std::vector<T>* out, std::vector<uint64_t>* out_seqs) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A frame: what one drain of a writer yields, in columns. A run is its log of frames; databases are their index. The
-// same bytes are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads:
-// values, no sharing.
+// A frame: the result of one drain of a writer, in columns. A run is its log of frames; databases are their index. The
+// same bytes are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads: values,
+// no sharing.
 //
-// Encoded columns carry an encoding byte, so that later versions add encodings without a new frame version:
+// Encoded columns start with an encoding byte, so that later versions can add encodings without a new frame version:
 //   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints
-// (codec/columns.h).
+//   (codec/columns.h).
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace tracker::internal {
 
 constexpr uint16_t kFrameVersion = 1;
 // Limit: bytes of a frame that a reader takes. Beyond it: refused as damaged.
-constexpr size_t kFrameBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the writer cuts far below
+constexpr size_t kFrameBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the writer makes much smaller frames
 
-// A series as its writer knows it: ids start at 1 and are never reused within a writer. One metric logged as two
-// types is two series.
+// A series of a writer: ids start at 1 and are never reused within the writer. One metric logged as two types is two
+// series.
 struct SeriesDef {
   uint32_t id = 0;
   ValueType type = ValueType::kFloat64;
@@ -37,13 +37,15 @@ struct SeriesDef {
 // Rows of the same shape: the same series logged together by single calls, in the order of the calls.
 struct Block {
   std::vector<uint32_t> series;
-  std::vector<ValueType> types;  // [series]; stands in the frame, so that each block decodes by itself
+  // [series]; stored in the frame, so that each block can be decoded without the definitions
+  std::vector<ValueType> types;
   bool has_steps = true;
   std::vector<int64_t> steps;                 // one a row, empty without steps
   std::vector<int64_t> times_us;              // one a row, since 1970, UTC
   std::vector<std::vector<uint64_t>> values;  // [series][row], raw bits (model/number.h)
-  // The row's ordinal among all rows of the frame, in the order of the calls. Empty where no metric of this block is in
-  // another one: then the rows are in order as they stand. Times do not tell: several calls fit into a microsecond.
+  // The row's ordinal among all rows of the frame, in the order of the calls. Empty if no other block has a metric of
+  // this block: the rows are in the order of the calls then. Times do not give this order: several calls fit into a
+  // microsecond.
   std::vector<int64_t> order;
   size_t rows() const { return times_us.size(); }
   bool operator==(const Block&) const = default;
@@ -58,13 +60,13 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// Stand in a loss for the series of what is no point: texts, and entries (config, summary, attributes, definitions,
-// alerts, notes). On disk and in rings: do not change them.
+// In a loss, these numbers replace the series for what is not a point: texts, and entries (config, summary, attributes,
+// definitions, alerts, notes). On disk and in rings: do not change them.
 constexpr uint32_t kTextLosses = 0xffffffff;
 constexpr uint32_t kEntryLosses = 0xfffffffe;
 constexpr bool is_of_points(uint32_t series_of_loss) { return series_of_loss < kEntryLosses; }
 
-// Points, texts or entries that were dropped since the last frame.
+// Points, texts or entries that were dropped since the previous frame.
 struct Loss {
   uint32_t series = 0;  // 0: not attributable to one series
   LossReason reason = LossReason::kRingFull;
@@ -72,7 +74,7 @@ struct Loss {
   bool operator==(const Loss&) const = default;
 };
 
-// How much was logged.
+// Counts of what was logged.
 struct Logged {
   uint64_t points = 0, texts = 0;
   Logged& operator+=(const Logged& other) {
@@ -101,16 +103,17 @@ struct Frame {
 // stored as 8 bytes), under the limits below. Ends with a CRC-32C of all before it.
 std::string encode_frame(const Frame& frame);
 
-// Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer
-// one. Allocates at most a small multiple of bytes.size() plus 8 bytes a cell that constant and arithmetic columns
-// expand to; a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 3)) is
-// refused.
+// Everything decoded. kCorrupt with the offset for bytes that are not one complete, valid frame; kVersion for a newer
+// one. Allocates at most a small multiple of bytes.size() plus 8 bytes for each cell that constant and arithmetic
+// columns expand to. A frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series +
+// 3)) is refused.
 constexpr uint64_t kFrameRowsMax = 8u << 20;
 constexpr uint64_t kFrameCellsMax = 32u << 20;
 Result<Frame> decode_frame(std::string_view bytes);
 
 // A frame opened for reading single columns: parse() checks the CRC and the directory, columns are decoded on demand.
-// Views into `bytes`, which must outlive it. Cost: no allocation a block, for a frame may have hundreds of one row.
+// Views into `bytes`, which must outlive it. Cost: no allocation for each block, because a frame may have hundreds of
+// blocks with one row.
 class FrameView {
  public:
   struct BlockView {  // its spans live as long as the FrameView
@@ -127,7 +130,7 @@ class FrameView {
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
   const Id128& writer() const { return writer_; }
   uint64_t seq() const { return seq_; }
-  std::string_view bytes() const { return bytes_; }  // all of it
+  std::string_view bytes() const { return bytes_; }  // the whole frame
   const std::vector<SeriesDef>& defs() const { return defs_; }
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
@@ -136,7 +139,7 @@ class FrameView {
   bool has_unknown_sections() const { return has_unknown_sections_; }  // of a newer version, which were skipped
 
   // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and
-  // `type` are those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is
+  // `type` are those of the block. kCorrupt, kVersion. After a failure, the content of `out` after its former end is
   // unspecified.
   static Status read_ints(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
   static Status read_values(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);

@@ -19,7 +19,7 @@ Status newer(std::string_view what, uint64_t number) {
 
 }  // namespace
 
-// Reads the sections between header and CRC. No count is believed before it was held against the bytes that remain.
+// Reads the sections between header and CRC. Every count is checked against the remaining bytes before it is used.
 class FrameParser {
  public:
   FrameParser(std::string_view body, FrameView* view) : in_(body), view_(view) {}
@@ -57,10 +57,10 @@ class FrameParser {
     return {};
   }
 
-  // Left in this section; 0 when the reader has passed its end, which run() then reports.
+  // Bytes left in this section; 0 when the reader has passed its end, which run() then reports.
   size_t left() const { return in_.offset() < end_ ? end_ - in_.offset() : 0; }
 
-  // A count of things of at least `bytes_each`; fails the reader when they cannot be there.
+  // Reads a count of items of at least `bytes_each`; fails the reader if the remaining bytes cannot hold them.
   uint64_t count(size_t bytes_each) {
     const uint64_t n = in_.varint();
     if (n > left() / bytes_each) in_.fail();
@@ -135,7 +135,7 @@ class FrameParser {
     return {};
   }
 
-  // What the blocks' spans lie in has its place only now.
+  // Sets the blocks' spans, after the vectors that they refer to have stopped growing.
   void place_spans() {
     size_t first = 0;
     for (size_t i = 0; i < series_in_.size(); ++i) {
@@ -147,7 +147,7 @@ class FrameParser {
     }
   }
 
-  // Events of an unknown type are kept: they mean nothing to this version and harm nobody.
+  // Events of an unknown type are kept: this version ignores them.
   Status events() {
     const uint64_t n = count(4);
     for (uint64_t i = 0; i < n && in_.ok(); ++i) {
@@ -198,7 +198,7 @@ Result<FrameView> FrameView::parse(std::string_view bytes, bool check_crc) {
   view.bytes_ = bytes;
   std::memcpy(view.writer_.bytes.data(), head.bytes(view.writer_.bytes.size()).data(), view.writer_.bytes.size());
   view.seq_ = head.u64();
-  // The version comes first: a newer one may place everything behind it differently.
+  // Check the version first: a newer one may have another layout after it.
   if (version == 0) return corrupt_at(kFrameVersionAt, "version 0");
   if (version > kFrameVersion) return newer("version", version);
   if (flags != 0) return newer("flags", flags);

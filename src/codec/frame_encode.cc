@@ -10,9 +10,9 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kEntryBytes = 32;  // at most what a definition or an event takes beside its name or payload
+constexpr size_t kEntryBytes = 32;  // the most that a definition or an event takes besides its name or payload
 
-// Writes kind and length around what `body` appends.
+// Writes kind and length before the bytes that `body` appends.
 template <typename Body>
 void put_section(ByteWriter& out, SectionKind kind, Body&& body) {
   out.u8(static_cast<uint8_t>(kind));
@@ -31,8 +31,8 @@ void put_defs(ByteWriter& out, const std::vector<SeriesDef>& defs) {
   }
 }
 
-// The directory (ids, types, lengths) stands before the columns, so that a reader finds one without decoding another.
-// `columns`, `lengths`: memory that is used again.
+// The directory (ids, types, lengths) comes before the columns, so that a reader finds one without decoding another.
+// `columns`, `lengths`: reused memory.
 void put_block(ByteWriter& out, const Block& block, std::string* columns, std::vector<size_t>* lengths) {
   columns->clear();
   lengths->clear();
@@ -109,7 +109,7 @@ uint64_t Frame::points() const {
 }
 
 std::string encode_frame(const Frame& frame) {
-  // Room for plain columns at once: growing a string in steps costs more than all else here.
+  // Reserve room for plain columns: growing a string in steps costs more than everything else here.
   size_t cells = 0;
   size_t block_cells_max = 0;
   for (const Block& block : frame.blocks) {

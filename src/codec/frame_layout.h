@@ -15,8 +15,7 @@ constexpr size_t kFrameSizeAt = 8;
 constexpr size_t kFrameHeaderBytes = 36;
 constexpr size_t kFrameCrcBytes = 4;
 
-// On disk: do not change the numbers. Readers skip kinds from kSkippable up that they do not know and refuse the
-// others.
+// On disk: do not change the numbers. Readers skip unknown kinds from kSkippable up and refuse other unknown kinds.
 enum class SectionKind : uint8_t { kDefs = 1, kBlock = 2, kEvents = 3, kLosses = 4, kSkippable = 128 };
 
 constexpr uint8_t kBlockHasSteps = 1;

@@ -64,8 +64,8 @@ Level make_level(std::span<const int64_t> x, std::span<const uint64_t> bits, Val
   out.stride = stride_of(x);
   for (size_t begin = 0; begin < x.size();) {
     const auto of = x.begin() + static_cast<std::ptrdiff_t>(begin);
-    const int64_t behind = x[begin] | static_cast<int64_t>((uint64_t{1} << shift) - 1);
-    const auto end = static_cast<size_t>(std::upper_bound(of, x.end(), behind) - x.begin());
+    const int64_t last = x[begin] | static_cast<int64_t>((uint64_t{1} << shift) - 1);
+    const auto end = static_cast<size_t>(std::upper_bound(of, x.end(), last) - x.begin());
     const auto values = bits.subspan(begin, end - begin);
     const ValueSummary all = summarize_block(summarize_minis(values, type), values, type);
     out.x0.push_back(x[begin]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values as unsigned integers that stand in the same order as the values: -NaN < -inf < ... < -0 < +0 < ... < +inf <
-// NaN. `shift` low bits that are 0 in all values of a column are left out first. Threads: values. Cost: a few
-// instructions.
+// Maps values to unsigned integers with the same order: -NaN < -inf < ... < -0 < +0 < ... < +inf < NaN. `shift` low
+// bits that are 0 in all values of a column are removed first. Threads: values. Cost: a few instructions.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Column encodings 4 and 5 (docs/formats/segment.md, "Packed columns"): values as integers in their own order, less a
-// base, bit by bit; a base and a width for each mini-block, so that one decodes alone. The few values of a mini-block
-// that would widen all others stand behind it as exceptions. Threads: pure functions. Cost: decoding about a nanosecond
-// a value, encoding some tens.
+// Column encodings 4 and 5 (docs/formats/segment.md, "Packed columns"): values as integers in their own order, minus a
+// base, packed bit by bit. Each mini-block has a base and a width and can be decoded without the others. The few values
+// of a mini-block that need more bits follow it as exceptions. Threads: pure functions. Cost: decoding about a
+// nanosecond a value, encoding some tens.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace tracker::internal {
 constexpr uint32_t kMiniRows = 512;  // rows of a mini-block; the last one of a column has fewer
 constexpr size_t kMiniExceptionsMax = 128;
 
-// Half-open; cut at the rows that there are.
+// Half-open; limited to the rows of the column.
 struct RowRange {
   uint64_t begin = 0;
   uint64_t end = UINT64_MAX;
 };
 
-// Values are raw bits (model/number.h). Appends the body: what stands behind the encoding byte. `deltas`: differences
-// of neighbours are packed instead of the values (encoding 5).
+// Values are raw bits (model/number.h). Appends the body, which follows the encoding byte. `deltas`: differences of
+// neighbours are packed instead of the values (encoding 5).
 void encode_packed(std::span<const uint64_t> bits, ValueType type, bool deltas, std::string* out);
 
 // The rows [begin, end) at the type's own width; begin <= end <= rows. kCorrupt with the offset within the body.
-// `checked`: they were decoded before with the same rows, type and deltas, and nothing is looked at again: bytes that
-// were not would be read and written out of bounds.
+// `checked`: they were decoded before with the same rows, type and deltas, and nothing is checked again; if that is not
+// true, memory is read and written out of bounds.
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
                      void* out, bool checked = false);
 

@@ -17,7 +17,7 @@ Status corrupt(std::string_view what, size_t offset) {
   return Status(Code::kCorrupt, fmt::format("packed column: {} at byte {}", what, offset));
 }
 
-// A number of `bytes` bytes that are known to be there.
+// Reads a number of `bytes` bytes; the caller has checked that they exist.
 uint64_t get(const char* at, size_t bytes) {
   uint64_t v = 0;
   std::memcpy(&v, at, bytes);
@@ -68,7 +68,7 @@ class PackedReader {
     return checked ? Status() : check_entries(minis);
   }
 
-  // Calls each(mini, entry, offset of its bytes) for the mini-blocks of the rows [begin, end), which are not none.
+  // Calls each(mini, entry, offset of its bytes) for the mini-blocks of the rows [begin, end), which is not empty.
   template <typename Each>
   void visit(uint64_t begin, uint64_t end, Each&& each) const {
     size_t at = bodies_;
@@ -80,7 +80,7 @@ class PackedReader {
   }
 
   size_t rows_of(uint64_t mini) const { return std::min<uint64_t>(kMiniRows, rows_ - mini * kMiniRows); }
-  // How many numbers are packed: between n keys are n - 1 differences.
+  // How many numbers are packed: n keys have n - 1 differences.
   size_t packed_of(uint64_t mini) const { return rows_of(mini) - (deltas_ ? 1 : 0); }
   uint64_t low() const { return low_; }
   uint64_t first_low() const { return first_low_; }
@@ -120,10 +120,10 @@ class PackedReader {
       if (bytes > body_.size() - at) return corrupt("a mini-block that is cut", where);
       for (size_t i = 0; i < entry.exceptions; ++i)
         if (position(at + packed_bytes(packed_of(mini), entry.width), i) >= packed_of(mini))
-          return corrupt("an exception behind its mini-block", at);
+          return corrupt("an exception after its mini-block", at);
       at += bytes;
     }
-    return at == body_.size() ? Status() : corrupt("bytes behind the last mini-block", at);
+    return at == body_.size() ? Status() : corrupt("bytes after the last mini-block", at);
   }
 
  public:
@@ -144,13 +144,13 @@ class PackedReader {
 
 enum class Sign : uint8_t { kFloat, kInteger, kNone };
 
-// Loops of a constant length are turned into vectors by compilers; a level's columns have few rows.
+// Compilers vectorise loops of a constant length; a column of a level has few rows.
 constexpr size_t kAtOnce = 32;
 static_assert(kMiniRows % kAtOnce == 0);
 constexpr size_t rounded_up(size_t rows) { return (rows + kAtOnce - 1) / kAtOnce * kAtOnce; }
 
-// Keys to raw bits, in place of OrderedKey::raw. Touches rounded_up(rows) of both. Bits above the value's width are cut
-// off when it is stored.
+// Converts keys to raw bits, like OrderedKey::raw. Reads and writes rounded_up(rows) elements of both. Bits above the
+// value's width are dropped when it is stored.
 template <Sign kSign, typename Word, typename Out>
 void to_raw(const Word* keys, size_t rows, Word base, unsigned value_bits, unsigned shift, Out* out) {
   const unsigned top_at = value_bits - 1;
@@ -210,7 +210,8 @@ class PackedDecoder {
     to_raw<kSign>(words_, rows, Word{0}, value_bits_, shift_, out);
   }
 
-  // The key of an integer differs from it in the top bit alone: with that in the first one, differences add up to them.
+  // The key of an integer differs from the integer in the top bit only. With that bit in the first value, sums of the
+  // differences are keys.
   void add_up(const Word* differences, size_t n, Word first, Word base, Word* out) const {
     const Word unit = Word{1} << shift_, all_base = base * unit;
     Word value = out[0] = (first * unit) ^ (Word{1} << 63);
@@ -224,7 +225,7 @@ class PackedDecoder {
     return to;
   }
 
-  // Of an exception only the bits above the width are apart.
+  // An exception stores only its bits above the width.
   void patch(const Entry& entry, size_t positions, Word* to) const {
     const size_t bytes = reader_.head().exception_bytes;
     const char* at = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;

@@ -15,7 +15,7 @@ namespace {
 
 using MiniValues = std::array<uint64_t, kMiniRows>;
 
-// How one mini-block is packed: values in [base, base + 2^width) are, the others are exceptions.
+// How one mini-block is packed: values in [base, base + 2^width) are packed, the others are exceptions.
 struct Plan {
   uint64_t base = 0;
   unsigned width = 0;
@@ -26,8 +26,9 @@ struct Plan {
 unsigned bits_for(uint64_t range) { return static_cast<unsigned>(std::bit_width(range)); }
 unsigned bytes_for(uint64_t range) { return (bits_for(range) + 7) / 8; }
 
-// Finds the window of values whose packing takes the fewest bytes, by a histogram of the range in 256 buckets; where
-// nearly all values lie in a few of them, again within these. Exact to a bucket, which is hardly ever worth a byte.
+// Finds the window of values whose packing takes the fewest bytes, by a histogram of the range in 256 buckets; if
+// nearly all values are in a few buckets, by another histogram within these. Exact to a bucket; an exact window would
+// hardly ever save a byte.
 class Planner {
  public:
   Plan plan(std::span<const uint64_t> values) {
@@ -38,7 +39,7 @@ class Planner {
     best = {*low, bits_for(range), 0, packed_bytes(values.size(), bits_for(range))};
     range_bits_ = best.width;
     while (narrow(values, best.base, best.width, &best)) {}
-    if (best.exceptions > 0) settle(values, &best);
+    if (best.exceptions > 0) narrow_to_values(values, &best);
     return best;
   }
 
@@ -46,7 +47,8 @@ class Planner {
   static constexpr unsigned kBucketBits = 8;
   static constexpr size_t kBuckets = size_t{1} << kBucketBits;
 
-  // Looks at narrower windows within [base, base + 2^width). True when the narrowest that it could tell apart was best.
+  // Tries narrower windows within [base, base + 2^width). Returns true if the narrowest that the buckets can
+  // distinguish was best.
   bool narrow(std::span<const uint64_t> values, uint64_t base, unsigned width, Plan* best) {
     if (width == 0) return false;
     const unsigned shift = width > kBucketBits ? width - kBucketBits : 0;
@@ -66,10 +68,10 @@ class Planner {
     return last_was_best;
   }
 
-  // What lies above the width, with a sign.
+  // Bytes of the exceptions: their bits above the width, with a sign.
   size_t exception_bytes(unsigned width) const { return kExceptionPositionBytes + (range_bits_ - width + 8) / 8; }
 
-  // below_[b]: how many values lie in the buckets before b.
+  // below_[b]: how many values are in the buckets before b.
   void count(std::span<const uint64_t> values, uint64_t base, unsigned shift) {
     std::array<uint16_t, kBuckets + 1> counts{};
     for (const uint64_t v : values) ++counts[std::min<uint64_t>((v - base) >> shift, kBuckets)];
@@ -87,8 +89,8 @@ class Planner {
     return most;
   }
 
-  // From buckets to values: the window begins at its least value.
-  static void settle(std::span<const uint64_t> values, Plan* plan) {
+  // Moves the window from the bounds of buckets to its least value.
+  static void narrow_to_values(std::span<const uint64_t> values, Plan* plan) {
     const uint64_t span = plan->width == 0 ? 0 : ~uint64_t{0} >> (64 - plan->width);
     uint64_t least = span;
     for (const uint64_t v : values) least = std::min(least, v - plan->base);
@@ -128,7 +130,7 @@ class Packer {
     return any == 0 ? 0 : static_cast<unsigned>(std::countr_zero(any));
   }
 
-  // The numbers to pack of a mini-block: keys, or the differences between them, both so that their order is unsigned.
+  // The numbers of a mini-block to pack: keys, or the differences between them, mapped so that their order is unsigned.
   std::span<const uint64_t> values_of(size_t mini) {
     const size_t begin = mini * kMiniRows;
     const size_t n = std::min<size_t>(kMiniRows, bits_.size() - begin);
@@ -138,7 +140,7 @@ class Packer {
     return {values_.data() + 1, n - 1};
   }
 
-  // Modulo 2^32 for narrow values, as they are decoded: else it would take 33 bits.
+  // Modulo 2^32 for narrow values, as the decoder computes: else it would take 33 bits.
   uint64_t difference(uint64_t key, uint64_t before) const {
     const uint64_t less = key - before;
     return order_.width_bytes() == 8 ? less : static_cast<uint64_t>(int64_t{static_cast<int32_t>(less)});
@@ -173,7 +175,7 @@ class Packer {
     }
   }
 
-  // What of a value does not stand in its `width` bits: 0 within the window, small on both sides of it.
+  // The part of a value above its `width` bits: 0 within the window, small near it on both sides.
   static uint64_t excess(uint64_t v, const Plan& plan) {
     const auto less = static_cast<int64_t>(v - plan.base);
     if (plan.width == 64) return 0;

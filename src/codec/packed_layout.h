@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What encoder and decoder of packed columns share (docs/formats/segment.md).
+// Constants and structures that encoder and decoder of packed columns share (docs/formats/segment.md).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct PackedHead {
   bool exceptions = false;
   uint8_t first_bytes = 0;      // of an entry's first key, with deltas
   uint8_t base_bytes = 0;       // of an entry's base
-  uint8_t exception_bytes = 0;  // of what an exception has above the width
+  uint8_t exception_bytes = 0;  // bytes of the part of an exception above the width
 };
 
 }  // namespace tracker::internal

@@ -24,7 +24,7 @@ SegmentLog log_of(const FrameView& frame) {
   return {frame.defs(), frame.events(), frame.losses(), seqs(frame.defs()), seqs(frame.events()), seqs(frame.losses())};
 }
 
-// What the rows of a frame or a segment take, before they are decoded.
+// The memory that the rows of a frame or a segment need, computed before they are decoded.
 struct Load {
   uint64_t frames = 0, rows = 0, cells = 0;
   size_t bytes = 0, columns = 0;
@@ -55,7 +55,7 @@ struct SegmentBuilder::Impl {
                     fmt::format("segment: frame {} after frame {}", first_seq, parts.frames.back().seq));
     const SegmentRows& rows = parts.rows;
     const size_t held_max = empty() ? std::max(bytes_max, kSegmentFirstBytesMax) : bytes_max;
-    const size_t columns = empty() ? 0 : load.columns * kSegmentColumnBytes;  // that many are new at most
+    const size_t columns = empty() ? 0 : load.columns * kSegmentColumnBytes;  // at most so many are new
     const size_t table = load.frames * sizeof(SegmentFrame);
     if (rows.bytes() + log_held + load.bytes + columns + log + table > held_max ||
         rows.rows() + load.rows > kSegmentRowsMax || rows.cells() + load.cells > kSegmentCellsMax ||

@@ -36,7 +36,7 @@ Status check_log(SegmentView* view) {
   return {};
 }
 
-// `met`: the ordinals of the blocks before.
+// `met`: the ordinals of the previous blocks.
 Status check_rows(SegmentView* view, size_t b, std::vector<bool>* met, SegmentVisitor* visitor) {
   const SegmentBlock& block = view->blocks()[b];
   std::vector<int64_t> steps(block.has_steps ? block.rows : 0);
@@ -65,7 +65,7 @@ Status check_series(SegmentView* view, size_t b, size_t i, SegmentVisitor* visit
   if (visitor != nullptr) visitor->series(b, i, bits);
   const auto minis = summarize_minis(bits, block.types[i]);
   const ValueSummary all = summarize_block(minis, bits, block.types[i]);
-  // Sums are compared as bits: they may have become NaN by infinities of both signs.
+  // Sums are compared as bits: infinities of both signs make a sum NaN.
   const auto same = [](ValueSummary x, ValueSummary y) {
     if (bits_of(x.sum) != bits_of(y.sum)) return false;
     y.sum = x.sum = 0;

@@ -16,7 +16,7 @@
 namespace tracker::internal {
 namespace {
 
-// Rows by step, those of one step as they were logged; without steps in raw order.
+// By step, rows of one step in the order of the calls; without steps in raw order.
 bool in_order(const ShapeRows& rows, uint64_t a, uint64_t b) {
   if (rows.has_steps && rows.steps[a] != rows.steps[b]) return rows.steps[a] < rows.steps[b];
   return rows.ordinals[a] < rows.ordinals[b];
@@ -30,7 +30,7 @@ void permute(std::vector<T>* column, const std::vector<uint64_t>& order) {
   column->swap(out);
 }
 
-// The order in which values are to be written; empty: as they stand.
+// The order in which to write the values; empty: the present order.
 std::vector<uint64_t> sort_rows(ShapeRows* rows) {
   uint64_t row = 1;
   while (row < rows->rows() && in_order(*rows, row - 1, row)) ++row;
@@ -63,13 +63,13 @@ class SegmentEncoder {
     directory_.varint(shapes.size());
     for (ShapeRows& shape : in_->rows.shapes()) {
       put_block(&shape, shapes.size() > 1);
-      shape = ShapeRows();  // written: its memory is free for what follows
+      shape = ShapeRows();  // written: its memory is free for the next ones
     }
     return join();
   }
 
  private:
-  // Over rows and events, as of a frame.
+  // Over rows and events, as in a frame.
   void find_times() {
     bool any = false;
     const auto widen = [&](int64_t time) {
@@ -93,7 +93,8 @@ class SegmentEncoder {
     put_part(begin);
   }
 
-  // Everything but the rows is a frame of its own. After it: the frame that each definition, event and loss came with.
+  // Everything except the rows is written as a frame. After it: for each definition, event and loss the number of its
+  // frame.
   void put_log() {
     const size_t begin = parts_.size();
     const SegmentLog& log = in_->log;
@@ -121,7 +122,7 @@ class SegmentEncoder {
     put_part(begin);
   }
 
-  // The numbers of the frames where one is missing, and the rows of each.
+  // The numbers of the frames if any is missing, and the rows of each.
   void put_frames() {
     std::vector<uint64_t> numbers, rows;
     for (const SegmentFrame& frame : in_->frames) {
@@ -161,7 +162,7 @@ class SegmentEncoder {
     }
   }
 
-  // Its values in bits_.
+  // The values of the series are in bits_.
   void put_series(const ShapeRows& shape, size_t i) {
     const ValueType type = shape.types[i];
     const auto minis = summarize_minis(bits_, type);

@@ -14,10 +14,10 @@ struct SegmentParts {
   std::vector<SegmentFrame> frames;
   SegmentLog log;
   SegmentRows rows;
-  SegmentTimes times;  // of the rows and the log: encode_segment() says them
+  SegmentTimes times;  // of the rows and the log: set by encode_segment()
 };
 
-// Of one frame at least. Sorts the rows. kLimit when the segment would be larger than kSegmentBytesMax.
+// For at least one frame. Sorts the rows. kLimit if the segment would be larger than kSegmentBytesMax.
 Result<std::string> encode_segment(SegmentParts* parts);
 
 }  // namespace tracker::internal

@@ -12,7 +12,7 @@
 namespace tracker::internal {
 namespace {
 
-// Of one series in a directory: id, type, flags, first value, and of its column length and CRC.
+// For one series in a directory: id, type, flags, first value, column length and CRC.
 constexpr size_t kSeriesBytesMin = 9;
 constexpr size_t kBlockBytesMin = 10;
 
@@ -23,7 +23,7 @@ Status newer(std::string_view what, uint64_t number) {
   return Status(Code::kVersion, fmt::format("segment: {} {} is of a newer version", what, number));
 }
 
-// `v` is not above the difference of two int64: their sum stays in range, and so do times behind it.
+// `v` is at most the difference of two int64: neither their sum nor the times after it overflow.
 bool add_to(int64_t first, uint64_t v, int64_t* out) {
   if (v > static_cast<uint64_t>(INT64_MAX) - static_cast<uint64_t>(first)) return false;
   *out = static_cast<int64_t>(static_cast<uint64_t>(first) + v);
@@ -49,12 +49,12 @@ class DirectoryParser {
     const uint64_t n = count(kBlockBytesMin);
     for (uint64_t i = 0; i < n && in_.ok(); ++i) TRACKER_RETURN_IF_ERROR(block());
     if (!in_.ok()) return corrupt_at(in_.failed_at(), "cut or bad input");
-    if (!in_.at_end()) return corrupt_at(in_.offset(), "bytes behind the directory");
-    return part_at_ == size_ ? Status() : corrupt_at(part_at_, "bytes behind the last column");
+    if (!in_.at_end()) return corrupt_at(in_.offset(), "bytes after the directory");
+    return part_at_ == size_ ? Status() : corrupt_at(part_at_, "bytes after the last column");
   }
 
  private:
-  // A count of things of at least `bytes_each`; fails the reader when they cannot be there.
+  // Reads a count of items of at least `bytes_each`; fails the reader if the remaining bytes cannot hold them.
   uint64_t count(size_t bytes_each) {
     const uint64_t n = in_.varint();
     if (n > in_.remaining() / bytes_each) in_.fail();
@@ -69,7 +69,7 @@ class DirectoryParser {
     if (out->size > 0) out->crc = in_.u32();
     part_at_ += out->size;
   }
-  // A part that holds a column has at least its encoding.
+  // A part with a column has at least one byte, its encoding.
   void column(SegmentPart* out) {
     part(out);
     if (out->size == 0) in_.fail();
@@ -172,7 +172,7 @@ Result<uint64_t> segment_head_bytes(std::string_view first, uint64_t size) {
   const uint16_t version = head.u16();
   const uint16_t flags = head.u16();
   const uint32_t stored = head.u32();
-  // The version comes first: a newer one may place everything behind it differently.
+  // Check the version first: a newer one may have another layout after it.
   if (version == 0) return corrupt_at(kSegmentVersionAt, "version 0");
   if (version > kSegmentVersion) return newer("version", version);
   if (flags != 0) return newer("flags", flags);

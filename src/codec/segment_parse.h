@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Header and directory of a segment, read. Threads: pure functions.
+// Parses header and directory of a segment. Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tracker::internal {
 
-// A run of bytes of the segment with a CRC of its own.
+// A range of bytes of the segment with a CRC of its own.
 struct SegmentPart {
   uint64_t offset = 0;  // in the segment
   uint64_t size = 0;
@@ -35,7 +35,7 @@ struct SegmentDirectory {
 
 // Bytes of header and directory, from the first kSegmentHeaderBytes of a segment of `size` bytes. kCorrupt, kVersion.
 Result<uint64_t> segment_head_bytes(std::string_view first, uint64_t size);
-// `head`: at least so many bytes. Checks the CRC; no count is believed before it was held against the bytes.
+// `head`: at least so many bytes. Checks the CRC, and every count against the bytes before it is used.
 Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size, bool check_crc = true);
 
 }  // namespace tracker::internal

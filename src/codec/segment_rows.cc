@@ -34,13 +34,13 @@ uint64_t shape_hash(const ShapeRows& rows) {
   return hash;
 }
 
-// Decodes columns one behind the other. Decoders write whole words: a column that does not stand where they may, behind
-// an odd number of narrower ones, takes a detour.
+// Decodes columns one after the other into one string. Decoders write whole words: if the place of a column is not
+// aligned for its type, it is decoded to another buffer and copied.
 class ColumnsOut {
  public:
   ColumnsOut(uint64_t rows, size_t row_width) : rows_(rows), columns_(rows * row_width, '\0') {}
 
-  // `decode`: Status of a void*.
+  // `decode`: takes a void*, returns a Status.
   template <typename Decode>
   Status add(size_t width, const Decode& decode) {
     char* const to = columns_.data() + at_;
@@ -61,8 +61,8 @@ class ColumnsOut {
   std::vector<uint64_t> aside_;
 };
 
-// The columns of a frame's block that may stand in one block of a segment: all, but that a series that is named twice
-// gives a shape of its own the second time. Positions of series, each list sorted by id.
+// Splits the columns of a frame's block for blocks of a segment, in which each series occurs once: the second column of
+// a repeated series is in a shape of its own. Positions of series, each list sorted by id.
 std::vector<std::vector<size_t>> parts_of(const FrameView::BlockView& block) {
   std::vector<size_t> by_id(block.series.size());
   std::iota(by_id.begin(), by_id.end(), size_t{0});
@@ -77,7 +77,7 @@ std::vector<std::vector<size_t>> parts_of(const FrameView::BlockView& block) {
   return parts;
 }
 
-// The columns of `part` with what the rows have in common.
+// The columns of `part`, and the steps, times and ordinals of the rows.
 Result<ShapeRows> read_part(const FrameView::BlockView& block, std::span<const size_t> part, ShapeRows rows) {
   rows.series.reserve(part.size());
   rows.types.reserve(part.size());
@@ -103,7 +103,7 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
   std::vector<int64_t> order;
   if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &order));
   shared.ordinals.assign(order.begin(), order.end());
-  constexpr size_t kOnly[] = {0};  // most blocks of a program that logs one metric a call
+  constexpr size_t kOnly[] = {0};  // the usual block of a program that logs one metric in each call
   const auto parts = block.series.size() == 1 ? std::vector<std::vector<size_t>>() : parts_of(block);
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     auto rows = read_part(block, parts[i], shared);
@@ -119,7 +119,7 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
 // Numbers the rows of a frame's blocks in the raw order.
 void number_rows(std::vector<ShapeRows>* blocks) {
   struct Row {
-    int64_t place;  // in its frame; the greatest of its block so far
+    int64_t place;  // ordinal in its frame; the greatest so far of its block
     uint64_t* ordinal;
   };
   std::vector<Row> order;

@@ -18,8 +18,8 @@ void append_to(std::vector<T>* to, const std::vector<T>& from) {
   to->insert(to->end(), from.begin(), from.end());
 }
 
-// How many shapes the rows of a frame's block take: as many as the times that it names one series. Each has steps,
-// times and ordinals of its own, so a few bytes of a frame may stand for many.
+// How many shapes the rows of a frame's block need: as many as it repeats one series. Each has its own steps, times and
+// ordinals, so a few bytes of a frame may expand to many.
 size_t shapes_in(const FrameView::BlockView& block);
 
 // Rows of one shape.
@@ -30,7 +30,8 @@ struct ShapeRows {
   std::vector<int64_t> steps;
   std::vector<int64_t> times_us;
   std::vector<uint64_t> ordinals;
-  // Values as they came, adjacent rows: the column of each series, raw bits of the type's width, one behind the other.
+  // Values of adjacent rows as they arrived: the column of each series, raw bits at the type's width, one after the
+  // other.
   struct Piece {
     uint64_t rows = 0;
     std::string columns;
@@ -41,7 +42,7 @@ struct ShapeRows {
   size_t values_width() const;  // of a row
   size_t row_bytes() const { return (has_steps ? 24 : 16) + values_width(); }
   bool same_shape(const ShapeRows& other) const;
-  // The values of series i in 8 bytes each; `before`: the widths of those before it added up.
+  // The values of series i in 8 bytes each; `before`: the sum of the widths of the series before it.
   void widen(size_t i, size_t before, std::vector<uint64_t>* out) const;
   void append(ShapeRows other);  // of the same shape
   ShapeRows between(uint64_t begin, uint64_t end) const;
@@ -49,18 +50,18 @@ struct ShapeRows {
 
 class SegmentRows {
  public:
-  // Decoded, so that what follows cannot fail. kCorrupt, kVersion.
+  // Decodes all rows, so that the next steps cannot fail. kCorrupt, kVersion.
   static Result<SegmentRows> of(const FrameView& frame);
   static Result<SegmentRows> of(SegmentView* segment);
 
-  // Rows that follow all that are here.
+  // Appends rows that follow all rows so far.
   void append(SegmentRows later);
-  // The rows with an ordinal of [begin, end), which are numbered from 0 again.
+  // The rows with an ordinal in [begin, end), renumbered from 0.
   SegmentRows between(uint64_t begin, uint64_t end) const;
 
   std::vector<ShapeRows>& shapes() { return shapes_; }
   uint64_t rows() const { return rows_; }
-  uint64_t cells() const { return cells_; }  // as kSegmentCellsMax counts them
+  uint64_t cells() const { return cells_; }  // counted as for kSegmentCellsMax
   uint64_t points() const { return points_; }
   size_t bytes() const { return bytes_; }
 

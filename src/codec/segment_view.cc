@@ -18,11 +18,11 @@
 namespace tracker::internal {
 
 struct SegmentView::Impl {
-  // A part that was fetched and found sound.
+  // A part that was read and whose CRC was right.
   struct Loaded {
     uint64_t offset;
     std::string_view bytes;
-    bool decoded = false;  // some of it
+    bool decoded = false;  // at least partly
   };
   SegmentDirectory directory;
   uint64_t size = 0;
@@ -35,7 +35,7 @@ struct SegmentView::Impl {
     if (!found.ok()) return found.status();
     return (*found)->bytes;
   }
-  // Until the next one is loaded.
+  // Valid until the next call.
   Result<Loaded*> load(const SegmentPart& part) {
     const auto at = std::lower_bound(loaded.begin(), loaded.end(), part.offset,
                                      [](const Loaded& a, uint64_t offset) { return a.offset < offset; });
@@ -71,25 +71,25 @@ struct SegmentView::Impl {
 
 namespace {
 
-// How many rows of `rows` a range has, and where it begins.
+// How many rows of `rows` are in a range, and its first row.
 RowRange cut(RowRange range, uint64_t rows) {
   range.end = std::min(range.end, rows);
   range.begin = std::min(range.begin, range.end);
   return range;
 }
 
-// The bytes after the frame, which is cut to its size.
+// Returns the bytes after the frame and cuts `bytes` to the size of the frame.
 std::string_view bytes_after_frame(std::string_view* bytes) {
   ByteReader head(*bytes);
   head.bytes(kFrameSizeAt);
   const uint32_t size = head.u32();
-  if (!head.ok() || size > bytes->size()) return {};  // the frame does not parse
+  if (!head.ok() || size > bytes->size()) return {};  // the frame cannot be parsed
   const std::string_view after = bytes->substr(size);
   *bytes = bytes->substr(0, size);
   return after;
 }
 
-// The frames that the definitions, events and losses of the log came with.
+// The numbers of the frames that the definitions, events and losses of the log came with.
 Status read_seqs(std::string_view numbers, const FrameView& log, uint64_t first, uint64_t last, SegmentLog* out) {
   ByteReader in(numbers);
   const std::pair<size_t, std::vector<uint64_t>*> lists[] = {{log.defs().size(), &out->def_seqs},

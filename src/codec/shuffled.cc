@@ -25,7 +25,7 @@ void compress(std::string_view bytes, std::string* out) {
   const size_t start = out->size();
   out->resize(start + ZSTD_compressBound(bytes.size()));
   const size_t size = ZSTD_compress(out->data() + start, out->size() - start, bytes.data(), bytes.size(), kLevel);
-  out->resize(start + size);  // with room for the bound it cannot fail but for memory
+  out->resize(start + size);  // With room for the bound, only memory can be missing.
 }
 
 Status decompress(std::string_view bytes, size_t size, std::string* out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Column encodings 0 to 3 (docs/formats/frame.md, "Columns"), as column_table.h wants them. Threads: pure functions.
-// Cost: plain columns run at memory speed, deltas at some hundred million values a second.
+// Column encodings 0 to 3 (docs/formats/frame.md, "Columns"), for column_table.h. Threads: pure functions. Cost: plain
+// columns run at memory speed, deltas at some hundred million values a second.
 #pragma once
 
 #include "codec/column_table.h"
@@ -21,6 +21,6 @@ bool encode_delta(std::span<const uint64_t> bits, ValueType type, std::string* o
 Status check_delta(std::string_view body, uint64_t rows, ValueType type);
 Status decode_delta(const ColumnRows& column);
 
-bool is_arithmetic(std::span<const uint64_t> values);  // three at least
+bool is_arithmetic(std::span<const uint64_t> values);  // at least three values
 
 }  // namespace tracker::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A summary of the values of a series in a block, which the directory of a segment holds. It is made from those of its
-// mini-blocks.
+// A summary of the values of a series in a block, stored in the directory of a segment. It is made from the summaries
+// of its mini-blocks.
 // Threads: pure functions. Cost: about a nanosecond a value.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace tracker::internal {
 
-// Minimum, maximum and sum are over finite values; -0 < +0. The sum is a float64: in a mini-block its values, converted
-// to float64, are added in row order to 0.0; in a block the sums of its mini-blocks are added in order to 0.0. So it is
-// the same on every machine.
+// Minimum, maximum and sum are over finite values; -0 < +0. The sum is a float64: in a mini-block, its values,
+// converted to float64, are added in row order to 0.0; in a block, the sums of its mini-blocks are added in order to
+// 0.0. So it is the same on every machine.
 struct ValueSummary {
   uint64_t rows = 0;
   uint64_t nan = 0, pos_inf = 0, neg_inf = 0;
@@ -25,9 +25,9 @@ struct ValueSummary {
   bool operator==(const ValueSummary&) const = default;
 };
 
-// Of each kMiniRows values, raw bits; without first and last.
+// Of each kMiniRows values (raw bits); without first and last.
 std::vector<ValueSummary> summarize_minis(std::span<const uint64_t> bits, ValueType type);
-// Of the block that has these mini-blocks and values.
+// Of the block with these mini-blocks and values.
 ValueSummary summarize_block(std::span<const ValueSummary> minis, std::span<const uint64_t> bits, ValueType type);
 
 }  // namespace tracker::internal

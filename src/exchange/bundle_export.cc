@@ -69,7 +69,7 @@ class FolderList {
       const std::string main = name.substr(0, name.size() - std::min(name.size(), open.size()));
       if (!name.ends_with(open) || !main.ends_with(".db") || is_of_another_run) continue;
       if (!was_left(main)) return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
-      if (open != "-wal") return {};  // a reader makes it again
+      if (open != "-wal") return {};  // a reader creates it again
     }
     if (!S_ISREG(st.st_mode) || !is_bundle_name(name) || is_of_another_run) {
       if (left_out_->size() < kImportProblemsMax) left_out_->push_back(name);
@@ -78,13 +78,13 @@ class FolderList {
     if (files_.size() == kBundleFilesMax)
       return Status(Code::kLimit, fmt::format("{} holds more than {} files", run_.path, kBundleFilesMax));
     const auto ns = [](const timespec& t) { return t.tv_sec * 1'000'000'000LL + t.tv_nsec; };
-    // SQLite sets the owner of a WAL that it opens as root, and so changes its ctime.
+    // A SQLite that opens a WAL as root sets its owner, which changes its ctime.
     const int64_t changed_ns = name.ends_with("-wal") ? 0 : ns(st.st_ctim);
     files_.push_back({name, static_cast<uint64_t>(st.st_size), st.st_ino, ns(st.st_mtim), changed_ns});
     return {};
   }
 
-  // A part before the last one: its writer does not touch it again, and its WAL holds rows of it.
+  // A part before the last one: its writer does not touch it again, and its WAL has rows of it.
   bool was_left(const std::string& name) const {
     const int number = part_number(name);
     return number > 0 && parts_of(join_path(run_.path, name)).back().number > number;
@@ -203,8 +203,7 @@ Status check_at_rest(const RunFolder& run, BundleResult* out) {
   if (!view.ok()) return view.status();
   if ((*view)->state() == RunState::kRunning) return being_recorded(run.identity, "is running");
   for (const WriterSnapshot& writer : (*view)->writers())
-    if (!writer.end && !writer.recovered)
-      return being_recorded(run.identity, "has a writer of which nobody knows whether it has ended");
+    if (!writer.end && !writer.recovered) return being_recorded(run.identity, "has a writer that may not have ended");
   out->problems = (*view)->problems();
   out->worst = (*view)->problem_code();
   return {};

@@ -22,14 +22,14 @@ namespace {
 
 constexpr size_t kFileHeadBytes = 8 + 4 + 4 + 8 + 4;
 
-// What is done with each file of a bundle; its failures end the reading.
+// Called for each file of a bundle; an error ends the reading.
 struct BundleVisitor {
   std::function<Status(const std::string& name)> begin;
   std::function<Status(std::string_view part)> part;
   std::function<Status()> end;
 };
 
-// Reads a bundle from front to back and checks every byte of it. No size in it is believed beyond what the file holds.
+// Reads a bundle from front to back and checks every byte. No size in it is used beyond the size of the file.
 class BundleReader {
  public:
   static Result<BundleReader> open(const std::string& path) {
@@ -55,7 +55,7 @@ class BundleReader {
       TRACKER_RETURN_IF_ERROR(entry(&name, &content));
       if (!is_bundle_name(name))
         return bad(fmt::format("\"{}\" is no file of a run: it may lead out of its folder", visible(name)));
-      if (i > 0 && name <= last) return bad(fmt::format("{} stands behind {}", name, last));
+      if (i > 0 && name <= last) return bad(fmt::format("{} comes after {}", name, last));
       if (content > bytes) return bad(fmt::format("{} is larger than all files together", name));
       bytes -= content;
       TRACKER_RETURN_IF_ERROR(visitor.begin(name));
@@ -67,7 +67,7 @@ class BundleReader {
     std::string end;
     TRACKER_RETURN_IF_ERROR(take(kBundleEnd.size(), &end));
     if (end != kBundleEnd) return bad("its end is not there");
-    if (at_ != size_) return bad("bytes stand behind its end");
+    if (at_ != size_) return bad("there are bytes after its end");
     return {};
   }
 
@@ -151,7 +151,7 @@ class BundleReader {
   uint64_t size_ = 0, at_ = 0;
 };
 
-// A first reading that writes nothing: every byte verifies, and run.json is there.
+// A first reading that writes nothing: every byte verifies, and run.json is present.
 Status check(BundleReader* reader, const ImportProgress& progress) {
   bool has_run = false;
   BundleVisitor visitor;
@@ -196,7 +196,7 @@ Status extract(BundleReader* reader, const std::string& folder, const ImportProg
   return reader->visit(visitor);
 }
 
-// All writers are of the run that run.json names; what of them cannot be read is a problem and no reason to refuse.
+// All writers belong to the run of run.json; an unreadable one is a problem and no reason to refuse.
 Status look_at_run(const RunFolder& run, const std::string& source, ImportReport* report, ImportedRun* out) {
   if (const auto others = files_of_other_runs(run); !others.empty())
     return Status(

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::map<std::string, const Value*, std::less<>>;
 
-// The names that have a value of their own and others below them.
+// The names that have a value of their own and names below them.
 std::set<std::string, std::less<>> names_above(const Names& names) {
   std::set<std::string, std::less<>> out;
   for (const auto& [name, value] : names)

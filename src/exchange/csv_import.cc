@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // CSV (RFC 4180) with a line of names: the long form that `tracker export` writes (metric, step, time, value, and rank
-// and attempt, which are left out), or the wide one, a column a metric beside one of steps and perhaps one of times.
+// and attempt, which are ignored), or the wide form, a column for each metric with one of steps and perhaps one of
+// times.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,20 +29,20 @@ constexpr size_t kCsvBufferBytes = 1u << 20;
 constexpr size_t kCsvLineBytesMax = 16u << 20;
 // Limit: fields of a line of a CSV. Beyond it: a problem; the rest of the file is left out.
 constexpr size_t kCsvColumnsMax =
-    65'536;  // a field takes some 32 bytes beside its text: a line of commas would take a GiB
+    65'536;  // a field takes about 32 bytes besides its text: a line of commas would take a GiB
 
 // Lines of fields. Memory: one line, at most some 64 MiB.
 class CsvReader {
  public:
   explicit CsvReader(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
-  // False at the end. kCorrupt names the line.
+  // Returns false at the end. kCorrupt names the line.
   Result<bool> next(std::vector<std::string>* fields) {
     fields->assign(1, "");
     in_quotes_.assign(1, false);
     bool quoted = false, any = false;
     const uint64_t begin = bytes_;
-    size_t kept = 0;  // of the field: what stood in quotes and before
+    size_t kept = 0;  // length of the field's quoted text and of what precedes it
     ++line_;
     const uint64_t first = line_;
     for (;;) {
@@ -76,7 +77,7 @@ class CsvReader {
         kept = 0;
         fields->emplace_back();
         in_quotes_.push_back(false);
-      } else if ((c == '\n' || c == '\r') && !quoted) {  // also CR alone, as programs of the old Macintosh write it
+      } else if ((c == '\n' || c == '\r') && !quoted) {  // also CR alone, as in files of the classic Mac OS
         if (c == '\r' && peek() == '\n') get();
         trim(&fields->back(), kept);
         return true;
@@ -85,14 +86,14 @@ class CsvReader {
       }
     }
   }
-  // Of the line that next() gave: whether each field, or a part of it, stood in quotes.
+  // For the line of the last next(): whether each field, or a part of it, was quoted.
   const std::vector<bool>& in_quotes() const { return in_quotes_; }
   uint64_t line() const { return line_; }
   uint64_t bytes() const { return bytes_; }
 
  private:
   static constexpr int kEof = -1;
-  // Blanks at the ends, which many programs write behind a comma, are no part of a field that is not in quotes.
+  // Blanks at the ends of an unquoted field, which many programs write after a comma, are removed.
   static void trim(std::string* field, size_t kept) {
     while (field->size() > kept && (field->back() == ' ' || field->back() == '\t')) field->pop_back();
     if (kept == 0) field->erase(0, field->find_first_not_of(" \t"));
@@ -126,7 +127,7 @@ class CsvReader {
   Status error_;
 };
 
-// As pandas names them: no metric without a name, and no two with one.
+// Renames as pandas does: no metric without a name, and no two with the same.
 void name_columns(std::vector<std::string>* names) {
   std::set<std::string> seen;
   for (size_t i = 0; i < names->size(); ++i) {
@@ -139,7 +140,7 @@ void name_columns(std::vector<std::string>* names) {
 
 class CsvImport {
  public:
-  // `step`: the name of the column of steps; empty: one of those that programs use. `prefix` stands before each metric.
+  // `step`: the name of the column of steps; empty: one of the usual names. `prefix` is put before each metric.
   CsvImport(std::vector<std::string> names, std::string step, std::string prefix, int64_t file_us)
       : wanted_step_(std::move(step)), prefix_(std::move(prefix)), file_us_(file_us) {
     take_names(std::move(names));
@@ -153,8 +154,8 @@ class CsvImport {
     return has_times() && fields.size() == names_.size() ? csv_time(fields[time_]) : std::nullopt;
   }
 
-  // A program that went on wrote its names again, perhaps with more of them: the column of steps holds its own name
-  // there, or another one does and what is in it is no step. True: they are the names from here on.
+  // Whether a program that continued the file wrote its names again, perhaps with more of them: the column of steps has
+  // its own name in it, or another column does and its step is not a number. If so they are the names from here on.
   bool is_header(const std::vector<std::string>& fields) {
     const auto named = std::find(fields.begin(), fields.end(), step_name_);
     if (step_name_.empty() || named == fields.end()) return false;
@@ -178,7 +179,7 @@ class CsvImport {
     const int64_t time_us = time.value_or(file_us_);
     pairs_.clear();
     if (metric_ != kNoColumn && value_ != kNoColumn) {
-      // `tracker export` has texts in quotes that could be numbers, and steps never: not a program that quotes all.
+      // `tracker export` quotes texts that could be numbers, and never steps; other programs quote every field.
       const bool is_text = in_quotes[value_] && (step_ == kNoColumn || !in_quotes[step_]);
       const std::string metric = prefix_ + fields[metric_];
       TRACKER_RETURN_IF_ERROR(is_text ? text(metric, fields[value_], step, time_us)
@@ -190,7 +191,7 @@ class CsvImport {
     return pairs_.empty() ? Status() : run_->row(pairs_, step.value_or(0), step.has_value(), time_us);
   }
 
-  // A line for each kind of what was left out.
+  // A line for each kind of row that was omitted.
   std::vector<std::string> problems(const std::string& path) const {
     std::vector<std::string> out;
     for (const auto& [kind, what] : skipped_)
@@ -242,15 +243,15 @@ class CsvImport {
 
   RunImport* run_ = nullptr;
   std::string wanted_step_, prefix_, step_name_;
-  std::vector<std::string> names_, metrics_;  // as the file has them; as the run does
+  std::vector<std::string> names_, metrics_;  // as in the file; as in the run
   int64_t file_us_;
   size_t step_ = kNoColumn, time_ = kNoColumn, metric_ = kNoColumn, value_ = kNoColumn;
   std::map<std::string, Skipped> skipped_;
   std::vector<ValuePair> pairs_;
 };
 
-// When the run began: the least time of all lines, which may stand by metric, or the newest first. nullopt: none has
-// one. What is damaged ends the search; the import names it.
+// The start of the run: the smallest time of all lines, which may be sorted by metric or newest first. nullopt: there
+// is none. Damage ends the search; the import reports it.
 std::optional<int64_t> least_time(CsvImport import, const std::string& path) {
   std::optional<int64_t> out;
   auto fd = open_file(path, O_RDONLY);
@@ -276,7 +277,7 @@ struct OpenCsv {
   int64_t begin_us;
 };
 
-// Its names are read. An error is one of the file.
+// Opens the file and reads its names. Errors are of the file.
 Result<OpenCsv> open_csv(const ImportOptions& options, const std::string& path, const std::string& prefix) {
   auto fd = open_file(path, O_RDONLY);
   if (!fd.ok()) return fd.status();
@@ -299,7 +300,7 @@ Result<OpenCsv> open_csv(const ImportOptions& options, const std::string& path, 
   return OpenCsv{std::move(reader), std::move(import), least.value_or(file_us)};
 }
 
-// Files that become one run, of which `identity` says who it is.
+// Imports files into one run, that of `identity`.
 Status import_files(ImportStore* store, const ImportOptions& options, ImportIdentity identity,
                     const std::vector<std::string>& paths, const std::function<void(uint64_t)>& done) {
   ImportReport& report = store->report();
@@ -350,7 +351,7 @@ Status import_csv(ImportStore* store, const ImportOptions& options, const Source
   const auto done = [&](uint64_t bytes) {
     if (progress) progress(std::min(before + bytes, total), total);
   };
-  std::map<std::string, std::vector<std::string>> runs;  // by what the run is called after
+  std::map<std::string, std::vector<std::string>> runs;  // by the name of the run
   for (const std::string& path : paths) runs[options.join.value_or(false) ? parent_path(path) : path].push_back(path);
   for (const auto& [source, files_of_run] : runs) {
     ImportIdentity identity;

@@ -23,7 +23,7 @@ std::optional<int64_t> integer_in(std::string_view text) {
   return std::nullopt;
 }
 
-// Of a number that no float64 is near: an infinity or 0, by the power of ten of its first digit that is not 0.
+// For a number outside float64: an infinity or 0, by the power of ten of its first digit that is not 0.
 double beyond_range(std::string_view text) {
   const bool negative = text.starts_with('-');
   const size_t e = text.find_first_of("eE");
@@ -107,7 +107,7 @@ std::optional<int64_t> csv_time(std::string_view text) {
 }
 
 std::optional<CsvNumber> csv_number(std::string_view text) {
-  const bool is_true = text == "true" || text == "True";  // as JSON and as Python write it
+  const bool is_true = text == "true" || text == "True";  // as JSON and Python write it
   if (is_true || text == "false" || text == "False") return CsvNumber{ValueType::kBool, bits_of(is_true)};
   if (const auto whole = integer_in(text); whole && (*whole > kExactMax || *whole < -kExactMax))
     return CsvNumber{ValueType::kInt64, bits_of(*whole)};

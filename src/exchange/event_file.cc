@@ -51,7 +51,7 @@ void read_shape(std::string_view message, Tensor* out) {
   }
 }
 
-// The first element of a repeated field: packed or not.
+// The first element of a repeated field, packed or not.
 void take_first(const WireField& field, size_t width, Tensor* out) {
   if (out->has_value) return;
   if (field.type != WireType::kBytes) {
@@ -122,7 +122,7 @@ void take_tensor(const Tensor& tensor, EventValue* out) {
     std::memcpy(&bits, tensor.content.data(), number.width);
   } else if (!tensor.has_value) {
     if (!tensor.content.empty()) return;
-    bits = 0;  // proto3 leaves out what is 0
+    bits = 0;  // proto3 omits fields that are 0
   }
   if (tensor.dtype == kDtInt32) bits = static_cast<uint64_t>(int64_t{static_cast<int32_t>(bits)});
   if (number.type == ValueType::kBool) bits = bits != 0;
@@ -215,7 +215,7 @@ Status EventFile::fill(size_t bytes) {
 
 Result<bool> EventFile::next(std::string_view* record) {
   if (ended_) return false;
-  ended_ = true;  // unless what follows can be read
+  ended_ = true;  // unless the next record can be read
   const auto cut = [this](const Status& status) {
     if (status.code() != Code::kNotFound) return status;
     return Status(Code::kCorrupt, fmt::format("{} ends within the record at byte {}", path_, offset_),
@@ -230,13 +230,14 @@ Result<bool> EventFile::next(std::string_view* record) {
     return Status(Code::kCorrupt, fmt::format("{}: the length at byte {} does not verify", path_, offset_),
                   "what is before it was taken; the rest of the file cannot be read");
   if (size > kEventRecordBytesMax) {
-    const uint64_t behind = offset_ + kEventHeadBytes + size + kTailBytes;
-    if (size > size_ || behind > size_) return cut(Status(Code::kNotFound, ""));
+    const uint64_t next_record = offset_ + kEventHeadBytes + size + kTailBytes;
+    if (size > size_ || next_record > size_) return cut(Status(Code::kNotFound, ""));
     buffer_.clear();
     at_ = 0;
-    if (::lseek(fd_.get(), static_cast<off_t>(behind), SEEK_SET) < 0) return Status::from_errno(errno, "seek", path_);
+    if (::lseek(fd_.get(), static_cast<off_t>(next_record), SEEK_SET) < 0)
+      return Status::from_errno(errno, "seek", path_);
     const uint64_t here = offset_;
-    offset_ = behind;
+    offset_ = next_record;
     ended_ = false;
     return Status(Code::kLimit, fmt::format("{}: the record at byte {} has {} bytes", path_, here, size));
   }
@@ -250,7 +251,7 @@ Result<bool> EventFile::next(std::string_view* record) {
   ended_ = false;
   if (masked_crc32c(*record) != at<uint32_t>(whole.substr(kEventHeadBytes + size)))
     return Status(Code::kCorrupt, fmt::format("{}: the record at byte {} does not verify", path_, here),
-                  "it was left out, what is before and behind it was taken");
+                  "it was omitted, the records before and after it were imported");
   return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The records of a TensorBoard event file (TFRecord: length, its masked CRC-32C, bytes, theirs) and of what messages in
-// them this tool reads and writes: Event, Summary.Value, scalar tensors. The bytes may be anybody's. Threads: one at a
-// time. Memory: kEventBufferBytes, and one record.
+// Reads and writes the records of a TensorBoard event file (TFRecord: length, its masked CRC-32C, bytes, theirs) and
+// the messages Event, Summary.Value and scalar tensors in them. The bytes may come from anyone. Threads: one at a time.
+// Memory: kEventBufferBytes, and one record.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class EventFile {
  public:
   static Result<EventFile> open(const std::string& path);
   // The next record, valid until the next call; false at the end. kCorrupt with the file and the offset: a record whose
-  // bytes do not verify (the one behind it can be read), a length that does not, or a file that ends within a record
-  // (then this was the last one). kLimit: a record above kEventRecordBytesMax was passed over.
+  // bytes do not verify (the next one can be read), a length that does not, or a file that ends within a record (this
+  // was the last one). kLimit: a record above kEventRecordBytesMax was skipped.
   Result<bool> next(std::string_view* record);
   uint64_t offset() const { return offset_; }  // of the next record
   uint64_t size() const { return size_; }
@@ -34,7 +34,7 @@ class EventFile {
 
  private:
   EventFile() = default;
-  Status fill(size_t bytes);  // kNotFound: fewer are there
+  Status fill(size_t bytes);  // kNotFound: the file has fewer
   std::string path_;
   Fd fd_;
   std::string buffer_;
@@ -43,7 +43,7 @@ class EventFile {
   bool ended_ = false;
 };
 
-// A value of a summary, as far as it is a number or a text.
+// A value of a summary, if it is a number or a text.
 struct EventValue {
   std::string_view tag;
   std::string_view plugin;          // of its metadata; empty without
@@ -53,20 +53,20 @@ struct EventValue {
   uint64_t bits = 0;
   bool has_text = false;
   std::string_view text;
-  const char* kind = "other";  // what it is when it is neither: "images", "histograms", …
+  const char* kind = "other";  // its kind if it is neither: "images", "histograms", …
   std::string_view message;    // of that; of a tensor too
 };
 // False: the bytes are no summary value.
 bool read_event_value(std::string_view message, EventValue* out);
 
-// An event with one scalar: as simple_value for float32, else as a tensor of one element, which TensorBoard shows too,
-// and EventAccumulator.Scalars() does not find.
+// Appends an event with one scalar: as simple_value for float32, else as a tensor of one element, which TensorBoard
+// shows too, but EventAccumulator.Scalars() does not find.
 void append_scalar_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
                          std::string* out);
-// As a simple_value holds it; beyond its range an infinity.
+// The value as a simple_value; outside its range an infinity.
 float nearest_float(ValueType type, uint64_t bits);
-// An event with one scalar twice: as the simple_value next to it, and exactly, as a tensor that no page of TensorBoard
-// shows and an import takes instead: its tag is exact_tag() of the first, its plugin kExactPlugin.
+// Appends an event with one scalar twice: as the nearest simple_value, and exactly, as a tensor that no page of
+// TensorBoard shows and an import uses instead: its tag is exact_tag() of the first, its plugin kExactPlugin.
 constexpr std::string_view kExactPlugin = "tracker_exact";
 std::string exact_tag(std::string_view tag);
 void append_exact_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,

@@ -16,9 +16,9 @@ using Folders = std::map<std::string, std::vector<std::string>>;  // their event
 
 constexpr int kHparamsRecordsMax = 16;  // add_hparams() writes the hyperparameters before anything else
 
-// What is in the files of a folder, as far as it says which call wrote them.
+// The properties of a folder's files that show which call wrote them.
 struct Contents {
-  std::string tag;  // of the numbers, where all of them have one and nothing else is there
+  std::string tag;  // of the numbers, if all of them have the same and there is nothing else
   bool has_one_tag = true;
   bool has_experiment = false;
   std::string session;  // the hyperparameters, as bytes
@@ -63,7 +63,7 @@ Contents contents_of(const std::vector<std::string>& files) {
   return out;
 }
 
-// As writers put a tag into the name of a folder.
+// A tag in the form that writers put into the name of a folder.
 std::string folder_text(std::string_view tag) {
   std::string out(tag);
   for (char& c : out)
@@ -71,7 +71,7 @@ std::string folder_text(std::string_view tag) {
   return out;
 }
 
-// The folder above it that has event files, or "".
+// The nearest folder above it that has event files, or "".
 std::string folder_above(const Folders& folders, const std::string& source, const std::string& folder) {
   for (std::string above = parent_path(folder); above.size() >= source.size() && above.starts_with(source);
        above = parent_path(above))
@@ -84,7 +84,7 @@ bool has_folder_below(const Folders& folders, const std::string& folder) {
   return next != folders.end() && next->first.starts_with(folder + "/");
 }
 
-// One writer that was given several sets of hyperparameters logged as many trials: each stays a run.
+// A writer with several sets of hyperparameters logged several trials: each remains a run.
 using Sessions = std::map<std::string, std::set<std::string>>;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which folders of event files are one run. A SummaryWriter writes what add_hparams() and add_scalars() are given into
-// folders of their own below its folder; ImportOptions.join says the same of all that lies below. Threads: one at a
-// time. Cost: a pass over the files of folders below others, which ends with the second tag.
+// Groups folders of event files into runs. A SummaryWriter writes the data of add_hparams() and add_scalars() into
+// folders below its own; with ImportOptions.join all folders below one are joined. Threads: one at a time. Cost: a pass
+// over the files of folders below others, which ends with the second tag.
 #pragma once
 
 #include <map>
@@ -21,11 +21,11 @@ constexpr const char* kSessionStartTag = "_hparams_/session_start_info";
 struct EventFolder {
   std::vector<std::string> files;
   bool is_below = false;  // not the folder of the run itself
-  // What its metrics are called in the run: all by one name (of add_scalars()), or their own after a prefix.
+  // The names of its metrics in the run: all the same one (of add_scalars()), or their own after a prefix.
   std::string only_name, prefix;
 };
 
-// By the folder of each run, whose own files come first. A folder that an earlier import made a run of stays one.
+// By the folder of each run, whose own files come first. A folder that an earlier import made a run of remains one.
 std::map<std::string, std::vector<EventFolder>> event_runs(ImportStore* store, const ImportOptions& options,
                                                            const std::vector<std::string>& files);
 

@@ -14,7 +14,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr double kWholeCounts = 0x1p53;
-constexpr uint64_t kSideLimit = 1u << 20;  // of an image's sides; what says more is not believed
+constexpr uint64_t kSideLimit = 1u << 20;  // of an image's sides; larger numbers are not trusted
 
 bool is_riff(std::string_view bytes, std::string_view form) {
   return bytes.size() > 12 && bytes.starts_with("RIFF") && bytes.substr(8).starts_with(form);
@@ -43,7 +43,7 @@ Value count_of(double count) {
   return whole ? Value(static_cast<int64_t>(count)) : Value(count);
 }
 
-// Doubles of a repeated field, packed or not. False: too many.
+// Doubles of a repeated field, packed or not. Returns false if there are too many.
 bool take_doubles(const WireField& field, std::vector<double>* out) {
   if (field.type == WireType::kFixed64) out->push_back(std::bit_cast<double>(field.value));
   for (size_t at = 0; field.type == WireType::kBytes && at + 8 <= field.bytes.size(); at += 8) {
@@ -55,7 +55,7 @@ bool take_doubles(const WireField& field, std::vector<double>* out) {
   return out->size() <= 3 * kEventBinsMax;
 }
 
-// A histogram of ours has edges that rise: bins without width go into their neighbours, a single value gets a bin
+// Our histograms have rising edges: bins without width are merged into their neighbours, a single value gets a bin
 // around it.
 bool add_histogram(const std::vector<double>& edges, const std::vector<double>& counts, Value said,
                    std::vector<EventMedium>* out) {
@@ -90,8 +90,8 @@ bool add_histogram(const std::vector<double>& edges, const std::vector<double>& 
   return true;
 }
 
-// HistogramProto{1 min, 2 max, 4 sum, 6 bucket_limit, 7 bucket}. Its outermost limits are those of a double: in their
-// place stand the least and the largest value, as TensorBoard has it.
+// HistogramProto{1 min, 2 max, 4 sum, 6 bucket_limit, 7 bucket}. Its outermost limits are those of a double: they are
+// replaced by the smallest and the largest value, as TensorBoard does.
 void read_histogram(std::string_view message, std::vector<EventMedium>* out) {
   WireReader reader(message);
   WireField field;
@@ -172,7 +172,7 @@ void read_audio(std::string_view message, std::vector<EventMedium>* out) {
   if (reader.ok()) add_medium(std::move(said), bytes, audio_extension(bytes), out);
 }
 
-// The texts of a tensor; none beyond those of a longest list.
+// The texts of a tensor, as many as the longest allowed list has.
 std::vector<std::string_view> texts_of(std::string_view message) {
   constexpr size_t kTextsMax = 2 * kEventMediaMax + 2;
   WireReader reader(message);

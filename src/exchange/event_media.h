@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Media in TensorBoard's events: images, sound and histograms, as a message of their own (torch, TensorFlow 1) or as a
-// tensor of a plugin (TensorFlow 2). The bytes may be anybody's. Threads: pure functions. Memory: kEventMediaMax views.
+// Reads media in TensorBoard's events: images, sound and histograms, as a message of their own (torch, TensorFlow 1) or
+// as a tensor of a plugin (TensorFlow 2). The bytes may come from anyone. Threads: pure functions. Memory:
+// kEventMediaMax views.
 #pragma once
 
 #include <string_view>
@@ -17,12 +18,12 @@ constexpr size_t kEventMediaMax = 1'000;
 constexpr size_t kEventBinsMax = 2'048;
 
 struct EventMedium {
-  Value said;                  // what its event says but for the file: kind, width, …
-  std::string_view bytes;      // of its file; empty: it has none
-  std::string_view extension;  // by its first bytes
+  Value said;                  // its event without the file: kind, width, …
+  std::string_view bytes;      // of its file; empty: no file
+  std::string_view extension;  // determined from its first bytes
 };
 
-// `plugin`: of the tag. Empty: it is none of these, not whole, of a format that no reader opens, or too large.
+// `plugin`: of the tag. Empty: it is none of these, incomplete, of a format that readers do not open, or too large.
 std::vector<EventMedium> read_event_media(const EventValue& value, std::string_view plugin);
 
 }  // namespace tracker::internal

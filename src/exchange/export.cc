@@ -11,7 +11,7 @@
 #include "exchange/row_text.h"
 #include "query/view/merge.h"
 #include "query/view/visit.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {
@@ -23,7 +23,7 @@ Status check_options(const ExportOptions& options) {
   return Status();
 }
 
-using Types = std::map<std::string, ValueType>;  // by metric: the first that it was logged in
+using Types = std::map<std::string, ValueType>;  // by metric: the first type that it was logged with
 
 Types types_of(const RunView& run) {
   Types out;
@@ -32,7 +32,7 @@ Types types_of(const RunView& run) {
   return out;
 }
 
-// The first of the lines of a whole run.
+// The first line of an export of a whole run.
 std::string run_line(const RunView& run, const Types& types) {
   const RunIdentity& who = run.identity();
   Value attributes = Value::map(), type_names = Value::map(), definitions = Value::map();

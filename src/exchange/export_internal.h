@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by the long and the wide form of an export: what is written and how it reaches the sink. Private to this room.
+// Shared by the long and the wide form of an export: the selection and the output. Private to this room.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace tracker::internal {
 
-// What an export covers: metrics of numbers and of texts by name. A metric that was logged as both is in both.
+// The selection of an export: metrics of numbers and of texts by name. A metric that was logged as both is in both.
 struct ExportPlan {
   std::vector<std::string> names;  // in the order to write
   std::set<std::string> number_metrics;
@@ -19,18 +19,18 @@ struct ExportPlan {
   std::map<std::string, uint64_t> points;  // stored, by name of `number_metrics`
 };
 
-// Collects rows and hands them on in pieces.
+// Collects rows and passes them on in pieces.
 class ExportOutput {
  public:
   ExportOutput(const ExportSink& sink, const ExportPlan& plan, const ExportProgress& progress);
   std::string& buffer() { return buffer_; }
-  // To be called after each row, which holds so many of what the plan counts.
+  // Call after each row, with the number of points and texts in it.
   Status row_done(uint64_t values = 1) {
     ++rows_;
     done_ += values;
     return buffer_.size() < kPieceBytes ? Status() : flush();
   }
-  // To be called after the rows of a metric, of which not every point that is stored is a row.
+  // Call after the rows of a metric, in which not every stored point is a row.
   void metric_done(uint64_t points) { done_ = finished_ += points; }
   Status flush();
   uint64_t rows() const { return rows_; }

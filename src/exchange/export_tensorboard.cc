@@ -54,7 +54,7 @@ Result<ExportResult> export_tensorboard(RunView* run, const ExportOptions& optio
   TRACKER_RETURN_IF_ERROR(make_dirs(folder));
   *file = join_path(folder, fmt::format("events.out.tfevents.{:010}.tracker.{}", run->created_us() / 1'000'000,
                                         run->identity().uid.hex()));
-  // A name that readers of event files do not take for one.
+  // A name that readers of event files do not match.
   const std::string temporary = join_path(folder, fmt::format("tracker-export.tmp-{:016x}", random_u64()));
   auto fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (!fd.ok()) return fd.status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The wide form: one row a step, one column a metric, empty where a metric has nothing at that step. Rows without a
-// step follow, each in a row of its own with an empty step, so that nothing is left out.
+// The wide form: one row for each step, one column for each metric, empty if the metric has nothing at that step. Rows
+// without a step follow, each in a row of its own with an empty step, so that nothing is omitted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tracker::internal {
 namespace {
 
-// A metric's resolved rows, numbers or texts, with the row that is next to be written.
+// A metric's resolved rows, numbers or texts, and the next row to write.
 class Column {
  public:
   Column(std::string name, History history) : name_(std::move(name)), history_(std::move(history)) {}
@@ -25,7 +25,7 @@ class Column {
 
   const std::string& name() const { return name_; }
   bool at_end() const { return next_ == (texts_ != nullptr ? texts_->size() : history_.size()); }
-  // The step of the next row; none at the end and once only rows without a step are left.
+  // The step of the next row; none at the end and when only rows without a step are left.
   std::optional<int64_t> step() const {
     if (at_end()) return std::nullopt;
     if (texts_ != nullptr) return (*texts_)[next_].has_step ? std::optional((*texts_)[next_].step) : std::nullopt;
@@ -60,11 +60,11 @@ Result<std::vector<Column>> make_columns(RunView* run, const ExportPlan& plan) {
   return columns;
 }
 
-// What tables take for the step or the time of a row, ours at an import too; else another column would be a metric's.
+// Names that readers of tables, our import included, use for the step or the time of a row; a metric with such a name
+// is renamed.
 constexpr std::string_view kRowColumns[] = {"step", "time", "timestamp", "_timestamp", "Wall time", "wall_time"};
 
-// Each is another one. With a column `metric` beside one that is called `value` an import would take it for the long
-// form.
+// All different. If the header had `metric` as well as `value`, an import would read the file as the long form.
 std::vector<std::string> headers_of(const std::vector<Column>& columns) {
   std::set<std::string> taken(std::begin(kRowColumns), std::end(kRowColumns));
   std::vector<std::string> out;

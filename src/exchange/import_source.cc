@@ -38,8 +38,8 @@ class Walk {
       const bool is_deep = S_ISDIR(info.st_mode) && depth >= kImportDepthMax;
       if (is_deep || seen_ >= kImportFilesMax) {
         if (out_->cut.empty())
-          out_->cut = is_deep ? fmt::format("{} lies in {} folders; what it holds was not looked at", below, depth)
-                              : fmt::format("{} is behind {} files and was not looked at, nor what follows it", below,
+          out_->cut = is_deep ? fmt::format("{} lies in {} folders; its content was not read", below, depth)
+                              : fmt::format("{} comes after {} files; it and what follows was not read", below,
                                             kImportFilesMax);
         continue;
       }

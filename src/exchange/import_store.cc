@@ -20,7 +20,7 @@ std::string place_of(const Store& store, const std::string& project, const std::
   return join_path(join_path(join_path(store.path(), kRunsFolder), folder_name(project)), folder_name(label));
 }
 
-// False: another process holds it. Where a file system has no such locks the rename alone decides.
+// Returns false if another process holds it. On a file system without such locks the rename alone decides.
 Result<bool> take_lock(const std::string& path, Fd* out) {
   auto fd = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
   if (!fd.ok()) return fd.status();
@@ -35,7 +35,7 @@ Result<bool> take_lock(const std::string& path, Fd* out) {
 }  // namespace
 
 void ImportReport::add_problem(Code code, std::string line) {
-  // The same whichever comes first: what tells of no damage is behind what does.
+  // Damage outranks an error that is not damage, in whatever order they come.
   const bool is_no_damage = code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
   worst = is_no_damage && worst != Code::kOk ? worse_of(code, worst) : worse_of(worst, code);
   if (problems.size() < kImportProblemsMax) problems.push_back(std::move(line));
@@ -104,7 +104,7 @@ Status ImportStore::put(const std::string& folder, const RunIdentity& run) {
   const std::string place = place_of(store_, run.project, run.id);
   TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(place)));
   sync_path(folder);
-  // Fails where a folder with anything in it has the name.
+  // Fails if a folder with that name is not empty.
   if (::rename(folder.c_str(), place.c_str()) != 0) {
     if (errno == ENOTEMPTY || errno == EEXIST)
       return Status(Code::kExists, fmt::format("{} was taken by another run meanwhile", place),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JSON lines: what `tracker export --format jsonl` writes, with or without the line of the run, or an object a step
-// with a key a metric, as trainers log them.
+// JSON lines: the output of `tracker export --format jsonl`, with or without the line of the run, or an object for each
+// step with a key for each metric, as trainers log them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -73,8 +73,8 @@ class LineReader {
   bool ended_ = false;
 };
 
-// A number as the line has it, which no double says exactly. `mark` is `,"value":`: within a text its quotes would be
-// escaped.
+// The text of a number in the line, which may need more than a double. `mark` is `,"value":`: within a text its quotes
+// would be escaped.
 std::string_view digits_after(std::string_view line, std::string_view mark) {
   const size_t begin = line.find(mark);
   if (begin == std::string_view::npos) return {};
@@ -101,7 +101,7 @@ std::optional<uint64_t> bits_in(std::string_view text, int base = 0) {
   else return bits_of(out);
 }
 
-// What stands in for the floats that JSON does not have.
+// The text for floats that JSON does not have.
 std::string_view special_digits(std::string_view text) {
   return text == "NaN" ? "nan" : text == "Infinity" ? "inf" : text == "-Infinity" ? "-inf" : "";
 }
@@ -126,7 +126,7 @@ class JsonlImport {
       : path_(std::move(path)), step_column_(std::move(step_column)), file_us_(file_us) {}
   void into(RunImport* run) { run_ = run; }
 
-  // The first line of an export that holds a whole run.
+  // The first line of an export of a whole run.
   Status header(const Value& run) {
     for (const auto& [metric, name] : part_of(run, "types"))
       if (const auto type = name.as_text() != nullptr ? type_named(*name.as_text()) : std::nullopt)

@@ -18,14 +18,15 @@
 namespace tracker::internal {
 namespace {
 
-// Of the message Event, whose own fields go to 10: readers pass over what they do not know.
+// A field of the message Event, whose own fields go to 10: readers ignore unknown ones.
 constexpr uint32_t kMarkField = 1000;
 
 bool may_lock(int fd) {
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  return ::fcntl(fd, F_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);  // no locks there: one writer
+  // a file system without locks: there is one writer
+  return ::fcntl(fd, F_SETLK, &whole) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ Status LiveEvents::follow(const std::string& path, RunView* run, const std::func
     has_config_ = true;
     if (Status status = write(std::move(bytes)); !status.ok()) return has_config_ = false, status;
   }
-  // What earlier attempts have left comes before the word that this one goes on at another step.
+  // The rows of earlier attempts come before the event that this one continues at another step.
   if (attempt_ < plan_.attempt) {
     query.takes = [this](const WriterIdentity& writer) {
       return writer.rank == plan_.rank && writer.attempt < plan_.attempt;
@@ -78,22 +79,22 @@ Status LiveEvents::open(const std::string& path) {
   if (::fstat(fd->get(), &info) != 0 || !S_ISREG(info.st_mode)) return Status(Code::kInvalid, path + " is no file");
   if (!may_lock(fd->get())) return busy;
   TRACKER_RETURN_IF_ERROR(read_marks(path));
-  // Reading has opened and closed the file, and so let go of the lock.
+  // Reading has opened and closed the file, which released the lock.
   if (!may_lock(fd->get())) return busy;
-  // Behind the last mark stands what a killed process could not finish: those rows come again.
+  // After the last mark are rows of a write that a killed process could not complete: they will be written again.
   if (::ftruncate(fd->get(), static_cast<off_t>(size_)) != 0) return Status::from_errno(errno, "cannot cut", path);
-  fd_ = LastingFd(std::move(*fd));
+  fd_ = GuardedFd(std::move(*fd));
   path_ = path;
   return {};
 }
 
-// Other code of the process may have closed the file. It is opened anew where it stands under its name, and gone on
-// with where it ended: the lock went with the descriptor, and what another process has added meanwhile is read.
+// If other code of the process has closed the descriptor, open the file by its name and continue at its end: the lock
+// was lost with the descriptor, so rows that another process has added meanwhile are read first.
 Status LiveEvents::keep_open() {
   if (fd_.is_ours()) return {};
   auto fd = open_file(path_, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0);
   if (!fd.ok() && fd.status().code() != Code::kNotFound) return fd.status();
-  LastingFd again(fd.ok() ? std::move(*fd) : Fd());
+  GuardedFd again(fd.ok() ? std::move(*fd) : Fd());
   if (!again || again.file() != fd_.file()) return Status(Code::kNotFound, path_ + " was removed");
   const Status busy(Code::kBusy, path_ + " is written by another process");
   if (!may_lock(again.get())) return busy;
@@ -141,7 +142,7 @@ bool LiveEvents::read_mark(std::string_view record) {
   return found;
 }
 
-// A folder that somebody has removed stays removed.
+// A folder that was removed is not made again.
 Status LiveEvents::is_there() const {
   struct stat own{}, named{};
   if (::fstat(fd_.get(), &own) == 0 && ::stat(path_.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
@@ -175,7 +176,7 @@ Status LiveEvents::follow_writers(const TailQuery& query, RunView* run, const st
         append_text_event(text.key, *text.value.as_text(), text.has_step ? text.step : 0, event_seconds(text.time_us),
                           &bytes);
     std::swap(cursor_, next);
-    // Frames with nothing for this file (heartbeats, samples of the system) are passed by, and not marked one by one.
+    // Frames without rows for this file (heartbeats, samples of the system) are skipped without a mark for each.
     if (bytes.empty()) continue;
     if (Status status = write(std::move(bytes)); !status.ok()) {
       std::swap(cursor_, next);
@@ -194,7 +195,7 @@ void LiveEvents::add_rows(const TailBatch& batch, std::string* out) const {
   }
 }
 
-// With the mark behind it, in one write; of one that fails nothing stays.
+// Appends the bytes with their mark in one write; a failed write leaves nothing.
 Status LiveEvents::write(std::string bytes) {
   std::string mark, event;
   wire_bytes(1, cursor_.token(), &mark);

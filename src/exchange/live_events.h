@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A TensorBoard event file that grows with a run: what the run's databases hold goes behind what the file holds, row by
-// row as recorded. How far it has come stands in the file itself, in a record that readers of such files pass over, so
-// that whoever goes on (a resumed run) neither repeats a row nor leaves one out, wherever the one before was killed.
+// A TensorBoard event file that grows with a run: rows of the run's databases are appended as they are recorded. The
+// position is in the file itself, in a record that readers of such files ignore, so a process that continues (a resumed
+// run) neither repeats nor omits a row, wherever the previous one was killed.
 //
-// Rows of one rank, texts, and config once. Threads: one at a time. Memory: kLiveEventsRows rows. Cost: a file is read
-// once, when it is there already; each batch is one write.
+// Rows of one rank, texts, and config once. Threads: one at a time. Memory: kLiveEventsRows rows. Cost: an existing
+// file is read once; each batch is one write.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 #include "query/tail/tail.h"
 
 namespace tracker::internal {
@@ -23,7 +23,7 @@ constexpr uint64_t kLiveEventsBytesMax = uint64_t{4} << 30;
 
 struct LiveEventsPlan {
   int64_t rank = 0, attempt = 1;
-  std::optional<int64_t> resume_step = {};  // of this attempt: TensorBoard is told to forget what it has behind it
+  std::optional<int64_t> resume_step = {};  // of this attempt: TensorBoard is made to forget its rows after this step
   uint64_t bytes_max = kLiveEventsBytesMax;
 };
 
@@ -33,9 +33,9 @@ class LiveEvents {
   // <folder>/<project>/<id>/events.out.tfevents.<seconds>.tracker.<uid>.live
   static std::string path_of(const std::string& folder, const RunView& run);
 
-  // Everything that `run` holds and the file does not; `go_on` is asked between batches, false ends it early. kBusy:
-  // another process writes the file; kNotFound: the file or its folder was removed meanwhile, nothing is made in its
-  // place; kLimit: it would be beyond LiveEventsPlan.bytes_max; else what the disk said: the next call goes on there.
+  // Appends everything that `run` has and the file does not; `go_on` is called between batches, false ends it early.
+  // kBusy: another process writes the file; kNotFound: the file or its folder was removed meanwhile, and is not made
+  // again; kLimit: it would exceed LiveEventsPlan.bytes_max; else an error of the disk: the next call continues there.
   Status follow(const std::string& path, RunView* run, const std::function<bool()>& go_on);
   void close() { fd_.reset(); }
 
@@ -52,12 +52,12 @@ class LiveEvents {
 
   LiveEventsPlan plan_;
   std::string path_;
-  LastingFd fd_;
+  GuardedFd fd_;
   uint64_t size_ = 0;  // up to the last mark
-  // What the last mark says.
+  // The position of the last mark.
   TailCursor cursor_;
   bool has_cursor_ = false, has_config_ = false;
-  int64_t attempt_ = 0;  // the newest one of which rows are in the file
+  int64_t attempt_ = 0;  // the newest attempt with rows in the file
 };
 
 }  // namespace tracker::internal

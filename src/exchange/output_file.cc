@@ -24,7 +24,7 @@ std::string real_folder(const std::string& path) {
   return out;
 }
 
-// The descriptor of this process that `path`, of which the last part is a link, names.
+// The descriptor of this process that `path`, whose last part is a link, names.
 std::optional<int> own_descriptor(const std::string& path) {
   if (real_folder(path) != fmt::format("/proc/{}/fd", ::getpid())) return {};
   const std::string name = last_name(path);
@@ -34,7 +34,7 @@ std::optional<int> own_descriptor(const std::string& path) {
   return fd;
 }
 
-Result<std::string> behind_link(const std::string& link) {
+Result<std::string> link_target(const std::string& link) {
   char to[PATH_MAX];
   const ssize_t size = ::readlink(link.c_str(), to, sizeof to);
   if (size < 0) return Status::from_errno(errno, "cannot read the link", link);
@@ -56,7 +56,7 @@ Result<OutputTarget> output_target(const std::string& output) {
       out.opened = Fd(copy);
       return out;
     }
-    auto next = behind_link(out.path);
+    auto next = link_target(out.path);
     if (!next.ok()) return next.status();
     out.path = std::move(*next);
   }

@@ -24,13 +24,13 @@ namespace tracker::internal {
 namespace {
 
 // Limit: kinds of things left out that are listed. Beyond it: counted as one kind.
-constexpr size_t kImportKindsMax = 100;  // names of what is left out may come from the source
-// Of an attribute that says how far a part of the source was taken.
+constexpr size_t kImportKindsMax = 100;  // kinds of what is omitted may have names from the source
+// Of an attribute that stores how much of a part of the source was imported.
 constexpr std::string_view kImportMarkPrefix = "imported/";
 constexpr const char* kProjectDefault = "imported";
 
-// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut; none with a secret in
-// it.
+// Makes a label from a source's name of a run: characters that a label cannot have become "_", and it is cut; not from
+// a name with a secret in it.
 std::string label_from(std::string_view text, std::string_view fallback) {
   std::string out;
   for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7f ? '_' : c;
@@ -40,10 +40,10 @@ std::string label_from(std::string_view text, std::string_view fallback) {
   return check_label("label", out).ok() && check_no_secret("label", out).ok() ? out : std::string(fallback);
 }
 
-// Names of files may be longer than a key, or none that a key may have.
+// Names of files may be too long for a key, or not allowed in one.
 std::string mark_key(std::string_view part) { return std::string(kImportMarkPrefix) + Id128::hash_of(part).hex(); }
 
-// What the program called it: SummaryWriter.add_text() of torch puts a word behind the tag.
+// The program's name for it: SummaryWriter.add_text() of torch appends a word to the tag.
 std::string_view name_of_text(std::string_view metric) {
   constexpr std::string_view kOfTorch = "/text_summary";
   return metric.ends_with(kOfTorch) ? metric.substr(0, metric.size() - kOfTorch.size()) : metric;
@@ -53,13 +53,13 @@ bool is_mark(const Attribute& attribute) {
   return attribute.type == EventType::kAttribute && attribute.key.starts_with(kImportMarkPrefix);
 }
 
-// By the content: a number is that of the store where it was said.
+// By the content: a number is valid only in the store where it was recorded.
 std::string artifact_identity(const Value& version) {
   return fmt::format("{}/{}@{}", version.text_or("project", ""), version.text_or("name", ""),
                      version.text_or("digest", ""));
 }
 
-// What a medium is, whoever logged it when: the digest of its file, else all that is said of it.
+// The content of a medium, without time and metric: the digest of its file, else the whole description.
 std::string medium_content(const Value& value) {
   const std::string digest = value.text_or("digest", "");
   return digest.empty() ? encode_cbor(value) : digest;
@@ -69,7 +69,7 @@ bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal 
 
 }  // namespace
 
-// Rows of a metric that are stored: how many of each step and time are still to be skipped.
+// Stored rows of a metric: how many of each step and time are still to be skipped.
 struct RunImport::RowSet {
   std::map<std::tuple<bool, int64_t, int64_t>, uint64_t> rows;
   void add(bool has_step, int64_t step, int64_t time_us) { ++rows[{has_step, has_step ? step : 0, time_us}]; }
@@ -87,9 +87,9 @@ struct RunImport::Known {
   Counts unmarked_points, unmarked_texts;  // those of writers that have no marks
   size_t unmarked = 0;                     // such writers
   uint64_t alerts = 0;                     // still to be skipped
-  std::set<std::string> artifacts;         // identities of those that the run says it made
+  std::set<std::string> artifacts;         // identities of those that the run has recorded as made
   std::set<std::string> artifact_names;    // "project/name" of them
-  bool by_rows = false, settings_settled = false;
+  bool by_rows = false, settings_decided = false;
   std::map<std::string, RowSet> point_rows, text_rows;
   std::optional<std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, uint64_t>> media;  // read when asked for
   std::set<std::tuple<std::string, int64_t, std::string>> media_contents;                       // with `media`
@@ -116,7 +116,7 @@ struct RunImport::Known {
 };
 
 RunImport::RunImport(ImportStore* store, ImportIdentity identity) : store_(store), identity_(std::move(identity)) {
-  if (identity_.created_us < 0) identity_.created_us = 1;  // before 1970 no run begins; its rows keep their times
+  if (identity_.created_us < 0) identity_.created_us = 1;  // no run starts before 1970; its rows keep their times
 }
 
 RunImport::~RunImport() {
@@ -166,7 +166,7 @@ Status RunImport::load_known(const RunFolder& folder) {
   known_->summary = Value::map();
   attempts_ = attempts_of((*view)->writers());
   for (const WriterSnapshot& writer : (*view)->writers()) {
-    if (!is_imported(writer)) continue;  // what was added here says nothing about the source
+    if (!is_imported(writer)) continue;  // what was added in this store does not come from the source
     const bool has_marks = std::any_of(writer.attributes.begin(), writer.attributes.end(), is_mark);
     known_->unmarked += has_marks ? 0 : 1;
     known_->alerts += writer.alerts();
@@ -195,7 +195,7 @@ Status RunImport::load_known(const RunFolder& folder) {
       mark = std::max(mark, static_cast<uint64_t>(std::max<int64_t>(attribute.value.int_or("taken", 0), 0)));
     }
   }
-  if (!known_->marks.empty()) {  // they say it all
+  if (!known_->marks.empty()) {  // the marks are complete
     known_->points.clear();
     known_->texts.clear();
     known_->alerts = 0;
@@ -288,7 +288,7 @@ void RunImport::load_media() {
 bool RunImport::medium_is_there(std::string_view metric, int64_t step, const Value& value) {
   if (known_ == nullptr) return false;
   load_media();
-  Value kept = value;  // as media() keeps it
+  Value kept = value;  // as media() stores it
   uint64_t redacted = 0;
   redact_medium(metric, &kept, &redacted);
   return known_->media_contents.contains({std::string(metric), step, medium_content(kept)});
@@ -424,8 +424,8 @@ uint64_t RunImport::begin_part(std::string_view part) {
   known_->texts.clear();
   known_->alerts = 0;
   if (known_->marks.contains(mark_key(part)) || known_->unmarked == 0) return taken(part);
-  known_->settings_settled = known_->unmarked > 1 || !known_->marks.empty();
-  // One writer without marks is of the part that the run began with.
+  known_->settings_decided = known_->unmarked > 1 || !known_->marks.empty();
+  // One writer without marks belongs to the part with which the run started.
   const bool is_first = identity_.created_us == 0 || identity_.created_us == out_.run.created_us;
   known_->by_rows = known_->unmarked > 1 || !is_first;
   if (!known_->by_rows) {
@@ -435,7 +435,7 @@ uint64_t RunImport::begin_part(std::string_view part) {
   return 0;
 }
 
-bool RunImport::settings_count() const { return known_ == nullptr || !known_->settings_settled || added() > 0; }
+bool RunImport::settings_count() const { return known_ == nullptr || !known_->settings_decided || added() > 0; }
 
 Status RunImport::keep_marks() {
   for (const auto& [part, taken] : marks_)

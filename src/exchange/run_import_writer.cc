@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The writers of a run that is imported: one for what is new, and one more behind each restart of the source.
+// The writers of an imported run: one for new rows, and one more after each restart of the source.
 #include <algorithm>
 
 #include "base/clock.h"

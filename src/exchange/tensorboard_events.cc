@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kFileVersion = "brain.Event:2";
 
-// One of config's leaves as an entry of hparams: what TensorBoard has no type for is shown as JSON.
+// One leaf of config as an entry of hparams: types that TensorBoard does not have are shown as JSON.
 void append_hparams(const std::string& path, const Value& value, std::string* out) {
   if (const auto* map = value.as_map(); map != nullptr && !map->empty()) {
     for (const auto& [key, below] : *map) append_hparams(path.empty() ? key : path + "/" + key, below, out);

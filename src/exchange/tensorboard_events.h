@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of a run as the events that TensorBoard shows, for the file that is exported and the one that is written live
-// (docs/exchange.md says what stands for what). Threads: pure functions.
+// Writes rows of a run as the events that TensorBoard shows, for the exported file and the live one (docs/exchange.md
+// has the mapping). Threads: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ constexpr uint64_t kSessionStart = 1;  // tensorflow.SessionLog.START: a process
 
 inline double event_seconds(int64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
-// What a file begins with: the version of the format.
+// The first event of a file: the version of the format.
 void append_event_header(double wall_time, std::string* out);
-// One value, as the float32 next to it: what every reader of such files finds. `exact`: as itself beside it, if
-// it is no float32.
+// One value as the nearest float32, which every reader of such files finds. `exact`: also the exact value, if
+// it is not a float32.
 void append_number_event(const std::string& name, ValueType type, uint64_t bits, int64_t step, double wall_time,
                          std::string* out, bool exact = false);
 // config as hyperparameters; nothing for an empty one.
 void append_config_event(const Value& config, double wall_time, std::string* out);
-// A process goes on with the run at `step`: TensorBoard forgets what it has read of this step and of later ones. The
-// first such event of a file only says that there is a process.
+// A process continues the run at `step`: TensorBoard forgets the rows of this and later steps. The first such event of
+// a file only marks the start of a process.
 void append_start_event(int64_t step, double wall_time, std::string* out);
 
 }  // namespace tracker::internal

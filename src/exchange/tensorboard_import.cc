@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// TensorBoard logs: each folder with event files is a run (event_folders.h: but those of one writer are one), its files
-// one after the other by name, which begins with the time they were made at. Scalars, texts, media and hyperparameters
-// are carried over; the rest is counted. A process that went on at an earlier step is a further attempt.
+// TensorBoard logs: each folder with event files is a run (event_folders.h: those of one writer are joined), its files
+// one after the other by name, which starts with their time. Scalars, texts, media and hyperparameters are imported;
+// the rest is counted. A process that continued at an earlier step is a further attempt.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -62,7 +62,7 @@ struct TagHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
 };
 
-// What is known of a tag: its plugin stands in its first value alone where an older program wrote it.
+// What is known of a tag: older programs write its plugin only in its first value.
 struct Tag {
   std::string plugin;
   uint32_t series = 0;
@@ -77,7 +77,7 @@ class EventImport {
 
   void begin_file() { ++files_; }
 
-  // `is_new` false: an earlier import took its rows; what it says of tags and of the run counts.
+  // `is_new` false: an earlier import has its rows; only the data of tags and of the run is used.
   Status event(std::string_view record, bool is_new) {
     is_new_ = is_new;
     WireReader reader(record);
@@ -119,7 +119,7 @@ class EventImport {
         run_->leave_out("values that cannot be read");
       } else if (before && before->has_number && value.has_number && value.plugin == kExactPlugin &&
                  value.tag == exact_tag(before->tag)) {
-        before->type = value.type;  // of an export: what the float32 before it stands for
+        before->type = value.type;  // of an export: the exact value of the float32 before it
         before->bits = value.bits;
       } else {
         if (before) TRACKER_RETURN_IF_ERROR(take(*before, step, time_us));
@@ -127,7 +127,7 @@ class EventImport {
       }
     }
     if (before) TRACKER_RETURN_IF_ERROR(take(*before, step, time_us));
-    if (!values.ok()) run_->leave_out("values that cannot be read");  // one says that it goes on behind the record
+    if (!values.ok()) run_->leave_out("values that cannot be read");  // its length exceeds the record
     return {};
   }
 
@@ -152,8 +152,8 @@ class EventImport {
     return out;
   }
 
-  // A process went on at `step`, and TensorBoard forgets what it has of it and of later ones. The first such event of
-  // a run's first file only says that there is a process: threads write rows of theirs before it.
+  // A process continued at `step`, and TensorBoard forgets the rows of this and later steps. The first such event of a
+  // run's first file only marks the start of a process: threads may write rows before it.
   Status session_start(int64_t step, int64_t time_us) {
     const bool is_first = files_ <= 1 && !std::exchange(has_session_, true);
     if (is_first || max_step_ < step) return {};
@@ -211,7 +211,7 @@ class EventImport {
         auto folder = run_->folder();
         if (!folder.ok()) return folder.status();
         auto file = store_media_(*folder, medium.bytes, medium.extension);
-        if (!file.ok()) {  // the disk is full: rows and texts go on
+        if (!file.ok()) {  // the disk is full: rows and texts are still imported
           store_->report().add_problem(file.status().code(), file.status().to_string());
           run_->leave_out(value.kind);
           continue;
@@ -267,14 +267,14 @@ class EventImport {
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
   int64_t ended_us_ = 0;
-  int64_t time_us_;               // of the record before, for one whose own cannot be read
+  int64_t time_us_;               // of the previous record, for one whose own cannot be read
   int64_t max_step_ = INT64_MIN;  // of rows that are shown
   size_t files_ = 0;
   bool is_new_ = true, has_session_ = false;
 };
 
-// When a run began: the least time of a file's first two records, one of which says which version wrote it; 0 where it
-// cannot be read.
+// The start of a run: the smallest time of a file's first two records, one of which has the version of the program; 0
+// if it cannot be read.
 int64_t first_time_us(const std::string& path) {
   auto file = EventFile::open(path);
   int64_t out = 0;
@@ -306,7 +306,7 @@ class TensorBoardImport {
   TensorBoardImport(ImportStore* store, const ImportOptions& options, const ImportProgress& progress, uint64_t total)
       : store_(store), options_(options), progress_(progress), total_(total) {}
 
-  // A run, of its own folder and of those below that go into it.
+  // Imports a run, from its own folder and from those below that belong to it.
   Status run(const std::string& path, const std::vector<EventFolder>& folders) {
     const bool is_root = path == options_.source || !is_directory(options_.source);
     const std::string& first = folders.front().files.front();
@@ -342,7 +342,8 @@ class TensorBoardImport {
       store_->report().add_problem(file.status().code(), file.status().to_string());
       return {};
     }
-    // Bytes, up to a record's end: files grow in any order, and one that ends within a record has more of it next time.
+    // In bytes, up to the end of a record: files grow in any order, and a file that ends within a record may have more
+    // of it at the next import.
     const std::string part = name_below(run_folder, path);
     const uint64_t taken = run->taken(part);
     if (file->size() < taken)

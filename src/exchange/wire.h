@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The wire format of protocol buffers, field by field, for the few public messages that importers and exporters need. A
-// reader never runs past its bytes; what it cannot read makes it fail for good. Threads: values. Cost: no allocation.
+// reader never runs past its bytes; after an error it stays failed. Threads: values. Cost: no allocation.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct WireField {
 class WireReader {
  public:
   explicit WireReader(std::string_view in) : in_(in) {}
-  // False at the end, and where the bytes are no message; ok() tells which.
+  // Returns false at the end, and if the bytes are not a message; ok() distinguishes them.
   bool next(WireField* field);
   bool ok() const { return ok_; }
   // One varint, for packed fields.

@@ -324,7 +324,7 @@ bool Writer::close_database() {
     return false;
   }
   db_.reset();
-  for (const std::string& path : pinned_parts_) settle_part(path);
+  for (const std::string& path : pinned_parts_) checkpoint_part(path);
   end_journal();
   return true;
 }

@@ -83,7 +83,7 @@ Result<std::optional<RunFolder>> find_resumed(const Store& store, InitPlan* plan
     return Status(Code::kInvalid, fmt::format("resume_from=\"{}\" is a run of the project {}, not of {}", o.resume_from,
                                               named->identity.project, o.project));
   o.project = named->identity.project;
-  (void)mend_run_document(&*named);
+  (void)repair_run_document(&*named);
   return std::optional<RunFolder>(std::move(*named));
 }
 
@@ -126,7 +126,7 @@ bool resume_from_journal(Store* store, InitPlan* plan, const LaunchFacts& facts)
   const auto run = run_in_journals(*store, o.project, o.id);
   // One that has a folder somewhere was moved, or is a copy: what waits is that one's.
   if (!run || store->find_run_by_uid(run->uid, run->project) ||
-      settle_removal(*store, run->uid).value_or(RemovalState::kNone) == RemovalState::kDecided)
+      resolve_removal(*store, run->uid).value_or(RemovalState::kNone) == RemovalState::kDecided)
     return false;
   if (run->project != o.project && plan->project_given) return false;
   o.project = run->project;

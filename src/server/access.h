@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who may do what: <store>/server.db has the SHA-256 of tokens, sessions and one-use codes, never these themselves.
-// Threads: any. Cost: a lookup in SQLite; what makes a token, session or code waits for the disk.
+// Authorisation: <store>/server.db has the SHA-256 of tokens, sessions and one-use codes, never these themselves.
+// Threads: any. Cost: a look-up in SQLite; making a token, session or code waits for the disk.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ std::vector<std::string> scope_names(uint32_t scopes);
 
 struct Grant {
   uint32_t scopes = kNoScope;
-  std::optional<std::string> project;  // none: of all
+  std::optional<std::string> project;  // none: all projects
   bool by_cookie = false;
 };
 
@@ -49,32 +49,32 @@ struct TokenInfo {
 
 class Access {
  public:
-  // Makes server.db, readable by its owner alone. kCorrupt, kVersion: another file stands there.
+  // Makes server.db, readable only by its owner. kCorrupt, kVersion: the file is another one.
   static Result<Access> open(const Store& store);
   Access(Access&& other) noexcept;
 
   // 256 random bits as text; kInvalid: a bad name or project.
   Result<std::string> create_token(std::string_view name, uint32_t scopes, const std::optional<std::string>& project);
-  // By name. What a token is cannot be told: the store keeps its hash.
+  // By name. A token itself cannot be returned: the store has its hash.
   Result<std::vector<TokenInfo>> tokens();
-  // Forgets the tokens of this name, and with them the sessions that they began. How many there were.
+  // Removes the tokens of this name and their sessions. Returns the number of tokens.
   Result<uint64_t> revoke(std::string_view name);
-  // For kCodeSeconds, once: a session of `scopes` on all projects.
+  // Valid for kCodeSeconds, once: gives a session of `scopes` on all projects.
   Result<std::string> create_code(uint32_t scopes);
   bool has_tokens();
 
-  // By the header Authorization or the cookie; none: neither is known.
+  // From the header Authorization or the cookie; none: neither is known.
   std::optional<Grant> grant(std::string_view authorization, std::string_view cookie);
   struct Session {
     std::string secret;
     Grant grant;
   };
-  // kNotFound: the token or code is not known; kBusy: this address was wrong too often.
+  // kNotFound: the token or code is unknown; kBusy: too many failed logins from this address.
   Result<Session> login(std::string_view token, std::string_view code, const std::string& client);
   Status logout(std::string_view cookie);
   const std::string& cookie_name() const { return cookie_name_; }
 
-  // Where `tracker ui` of this store listens, for `tracker ui --link`.
+  // The address of this store's `tracker ui`, for `tracker ui --link`.
   Status set_address(std::string_view url);
   Result<std::string> address();
 

@@ -81,8 +81,8 @@ Status add_files(const Store& store, const ArtifactVersion& version, const Page&
   return {};
 }
 
-// Whether the list of a run's inputs or outputs has the version: "project/name:v3@<digest>", whatever its number was
-// where it was said.
+// Whether the list of a run's inputs or outputs has the version: "project/name:v3@<digest>", whatever number it was
+// recorded with.
 bool names_version(const Value& attributes, const char* list, const std::string& begin, const std::string& end) {
   const Value* names = attributes.find(list);
   if (names == nullptr || names->as_list() == nullptr) return false;
@@ -94,7 +94,7 @@ bool names_version(const Value& attributes, const char* list, const std::string&
 Status add_lineage(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
                    const std::optional<std::string>& project, Value* out) {
   RunsQuery query;
-  query.project = project.value_or("");  // a token of one project sees its runs alone
+  query.project = project.value_or("");  // a token of one project sees only its runs
   query.version_name = [](const std::string& name) { return name; };
   const auto list = query_runs(store, query);
   if (!list.ok()) return list.status();
@@ -115,7 +115,7 @@ Status add_lineage(const Store& store, const ArtifactInfo& info, const ArtifactV
   return {};
 }
 
-// Blobs are shared by all projects: a token of one sees those that a version of it names.
+// Blobs are shared by all projects: a token of one project may read those that a version of it has.
 bool is_blob_of(const Store& store, const Digest& digest, const std::string& project) {
   for (const ArtifactInfo& info : ArtifactRegistry(store).list(project))
     for (const ArtifactVersion& version : info.versions) {

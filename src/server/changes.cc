@@ -14,7 +14,7 @@
 namespace tracker::internal {
 namespace {
 
-// What of a run people see in a list; of a run whose rows grow these numbers do.
+// A hash of the run's fields in a list; for a run that grows these numbers change.
 uint64_t hash_of(const CatalogRecord& record) {
   std::string text = fmt::format("{} {} {} {} {} {} ", static_cast<int>(record.state), record.ended_us, record.points,
                                  record.dropped, record.last_seen_us, record.detail);

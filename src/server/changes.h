@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which runs of a store have changed since a cursor was given. Threads: any. Cost: a listing of the runs
-// (query/runs/runs_query.h) at most each kChangesNs; the others answer from memory.
+// The runs of a store that have changed since a cursor was returned. Threads: any. Cost: a listing of the runs
+// (query/runs/runs_query.h) at most every kChangesNs; other requests are answered from memory.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace tracker::internal {
 
 constexpr int64_t kChangesNs = 500'000'000;
-constexpr int64_t kRecoverNs = 15'000'000'000;  // so often what dead processes left is recovered
+constexpr int64_t kRecoverNs = 15'000'000'000;  // how often journals of dead processes are recovered
 // Limit: runs of one answer of `changes`. Beyond it: `more` is true.
 constexpr size_t kChangedRunsMax = 1000;
 
@@ -26,14 +26,14 @@ struct ChangedRuns {
   std::string cursor;
   std::vector<Id128> runs;
   bool has_more = false;
-  bool projects = false;  // a project or a run was added or went
+  bool projects = false;  // a project or a run was added or removed
 };
 
 class Changes {
  public:
   explicit Changes(const Store& store) : store_(store) {}
-  // `cursor` empty: the one of now, and no runs. One of another process: all runs have changed. kInvalid: no cursor.
-  // `project` empty: of all.
+  // `cursor` empty: returns the present one, and no runs. A cursor of another process: all runs have changed. kInvalid:
+  // not a cursor. `project` empty: all projects.
   Result<ChangedRuns> since(std::string_view cursor, std::string_view project, RunIndex* runs);
 
  private:
@@ -49,7 +49,7 @@ class Changes {
   std::mutex mutex_;
   int64_t looked_ns_ = 0, recovered_ns_ = 0;
   uint64_t number_ = 0;            // of the last change
-  uint64_t projects_changed_ = 0;  // the change by which a run came or went
+  uint64_t projects_changed_ = 0;  // the change by which a run was last added or removed
   std::map<Id128, Seen> seen_;
 };
 

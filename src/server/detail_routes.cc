@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the page of one run shows beside charts: its metrics, what it printed, its surroundings, its media.
+// The page of one run besides charts: metrics, console, environment, media.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Value wire_line(const ConsoleLine& line) {
                     {"no_room", line.no_room}};
 }
 
-// By its extension; those that a browser would run are plain bytes.
+// By the extension; types that a browser would run are plain bytes.
 const char* content_type_of(std::string_view extension) {
   static constexpr std::pair<std::string_view, const char*> kTypes[] = {
       {"png", "image/png"},        {"jpg", "image/jpeg"},    {"jpeg", "image/jpeg"}, {"gif", "image/gif"},
@@ -68,7 +68,7 @@ const char* content_type_of(std::string_view extension) {
 
 }  // namespace
 
-// Bytes of somebody's file: saved by a browser, never run, and the same for ever.
+// The bytes of a user's file: saved by a browser, never run, and never changing.
 Response attachment(const std::string& path, std::string_view extension, std::string_view name) {
   Response out;
   out.content_type = content_type_of(extension);
@@ -122,7 +122,7 @@ Response Service::Impl::console(const Call& call) {
   if (call.query.contains("rank")) query.rank = static_cast<int64_t>(*rank);
   const auto output = read_console(view->get(), query);
   if (!output.ok()) return error_response(output.status());
-  // Lines before those that a reading gives are not sent.
+  // Lines before those of a reading are not sent.
   const uint64_t cut = output->total - std::min<uint64_t>(output->total, output->lines.size());
   uint64_t begin = output->total - std::min(output->total, *limit);
   if (*after != UINT64_MAX) begin = std::min(*after, output->total);

@@ -22,7 +22,7 @@ std::string part_of_medium(const Id128& run, const std::string& digest, const st
   return fmt::format("{}-{}.{}", run.hex(), digest, extension);
 }
 
-// Whether the blob is there; then gc leaves it alone for the next 12 hours.
+// Whether the blob exists; then gc keeps it for the next 12 hours.
 bool has_blob(const BlobStore& blobs, const Digest& digest) {
   struct stat st{};
   return ::stat(blobs.path_of(digest).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
@@ -40,7 +40,7 @@ Response part_response(const ReceivedPart& part) {
   return out;
 }
 
-// What a part says of itself.
+// The parameters of a part.
 struct PartAsked {
   uint64_t offset = 0, bytes = 0;
 };
@@ -174,7 +174,7 @@ Result<VersionAsked> read_version(const Value& body) {
   return out;
 }
 
-// What of the version is not here; fills in the totals of its manifest.
+// What the server lacks of the version; fills in the totals of its manifest.
 Result<Value::List> missing_of(const Store& store, VersionAsked* asked) {
   const BlobStore blobs(store.path());
   Value::List out;
@@ -196,7 +196,7 @@ Result<Value::List> missing_of(const Store& store, VersionAsked* asked) {
   return out;
 }
 
-// Aliases, tags and the time to live count where they were said later than what is here.
+// Aliases, tags and the time to live are applied if they were set later than those here.
 Status mark_version(const ArtifactRegistry& registry, const std::string& project, const VersionAsked& asked,
                     const ArtifactVersion& version, bool is_new) {
   const auto info = registry.read(project, asked.name);
@@ -219,8 +219,9 @@ Status mark_version(const ArtifactRegistry& registry, const std::string& project
     if (lacks(now->tags, tag)) mark.tags_added.push_back(tag);
   mark.ttl_s = asked.ttl_s;
   if (!is_new && lacks(now->aliases, std::string(kLatestAlias)) && asked.version.now_us > version.created_us)
-    mark.logged_behind = info->versions.back().number;
-  const bool says_nothing = mark.aliases_added.empty() && mark.tags_added.empty() && !mark.ttl_s && !mark.logged_behind;
+    mark.logged_again_at = info->versions.back().number;
+  const bool says_nothing =
+      mark.aliases_added.empty() && mark.tags_added.empty() && !mark.ttl_s && !mark.logged_again_at;
   return says_nothing ? Status() : registry.mark(project, asked.name, std::move(mark));
 }
 

@@ -20,7 +20,7 @@
 namespace tracker::internal {
 namespace {
 
-// As the database of a run on this server has it. The client's files may have several parts; here there is one.
+// The identity in the database of a run on this server. The client's files may have several parts; here there is one.
 WriterIdentity received_identity(const WriterIdentity& said, const RunFolder& run) {
   WriterIdentity out = said;
   out.run = run.identity;
@@ -30,7 +30,7 @@ WriterIdentity received_identity(const WriterIdentity& said, const RunFolder& ru
   return out;
 }
 
-// Points of a gap that are known to be lost, under the last number of the gap: nothing else will come under it.
+// Points of a gap that are known to be lost, under the last number of the gap: no other frame will have that number.
 std::string loss_frame(const Id128& writer, uint64_t seq, uint64_t lost) {
   Frame frame;
   frame.writer = writer;
@@ -91,7 +91,7 @@ Ingest::~Ingest() {
     if (writer->store != nullptr && monotonic_ns() < end_ns) (void)writer->store->finish(100);
 }
 
-// After a start: what a former server has acknowledged and not moved.
+// At the start: units that an earlier server process has acknowledged and not moved.
 Status Ingest::load_waiting() {
   auto waiting = db_.waiting();
   if (!waiting.ok()) return waiting.status();
@@ -136,8 +136,8 @@ Result<Ingest::WriterPtr> Ingest::find_writer(const RunFolder& run, const Writer
   return writer;
 }
 
-// A sign of life that moves between two batches shows that the process lives now, whatever its clock says. One that
-// stands still is of a process that died before, or of an upload that came late.
+// A heartbeat that changes between two batches shows that the process lives now, whatever its clock. One that does not
+// change is of a process that died before, or of a late upload.
 void Ingest::take_heartbeat(Writer* writer, int64_t said_us) {
   const int64_t now_us = realtime_us();
   const bool moves = writer->said_us != 0 && said_us > writer->said_us;
@@ -167,7 +167,7 @@ Result<BatchAnswer> Ingest::post(const Id128& uid, std::string_view project, std
   const auto run = runs_->open_or_make(batch->writer.run, project);
   if (!run.ok()) return run.status();
   const auto writer = find_writer(*run, batch->writer);
-  if (!writer.ok()) {  // its database cannot be read now; for the client the server is busy
+  if (!writer.ok()) {  // its database cannot be read now; the client gets "busy"
     std::fprintf(stderr, "tracker: run %s takes no frames: %s\n", uid.hex().c_str(),
                  writer.status().to_string().c_str());
     return Status(Code::kBusy, "the run cannot be read");
@@ -208,12 +208,12 @@ Result<std::map<Id128, uint64_t>> Ingest::acked(const Id128& uid) {
   return out;
 }
 
-// All that was acknowledged of it was stored, and the file is not there any more.
+// Whether its file is gone, though everything acknowledged was stored in it.
 bool Ingest::lacks_file(const WriterPtr& writer) {
   {
     const std::lock_guard lock(mutex_);
     if (writer->acked == 0 || writer->waiting_bytes > 0 || writer->is_due || writer->applying) return false;
-    writer->applying = true;  // nobody makes a new one meanwhile
+    writer->applying = true;  // no other thread makes a new one meanwhile
   }
   if (!path_exists(join_path(writer->run_path, writer->id.hex() + ".db"))) return true;
   const std::lock_guard lock(mutex_);
@@ -228,8 +228,8 @@ void Ingest::check_file(const WriterPtr& writer) {
   release(writer);
 }
 
-// Somebody has removed or replaced its file: frames that were here are not. Clients have them, and send them again when
-// they hear of a lower number.
+// Its file was removed or replaced: frames that were here are not. Clients have them, and send them again when they
+// receive a lower number.
 Status Ingest::start_again(Writer* writer, uint64_t held) {
   drop_store(writer);
   uint64_t acked = 0;
@@ -257,7 +257,7 @@ uint64_t Ingest::quarantined(const Id128& uid) {
   return reading_.quarantined_of(uid).value_or(0);
 }
 
-// One of the threads that wait commits for all of them.
+// One of the waiting threads commits for all of them.
 Status Ingest::commit(Job* job) {
   std::unique_lock lock(commit_mutex_);
   jobs_.push_back(job);
@@ -280,7 +280,7 @@ Status Ingest::commit(Job* job) {
 Status Ingest::commit_all(std::vector<Job*> jobs) {
   const bool durable = std::any_of(jobs.begin(), jobs.end(), [](const Job* job) { return job->batch != nullptr; });
   std::map<Writer*, uint64_t> acked;
-  // Nothing is acknowledged any more on top of what was lost.
+  // Nothing after the lost frames is acknowledged any more.
   std::stable_partition(jobs.begin(), jobs.end(), [](const Job* job) { return job->starts_again; });
   Status status = db_.begin(durable);
   for (size_t i = 0; i < jobs.size() && status.ok(); ++i) status = stage(jobs[i], &acked);
@@ -312,7 +312,7 @@ Status Ingest::stage(Job* job, std::map<Writer*, uint64_t>* acked) {
   if (job->batch == nullptr) return db_.erase_units(writer->row, job->erase_up_to);
   const auto row = db_.put_writer(writer->run, writer->identity, job->batch->heartbeat_us);
   if (!row.ok()) return row.status();
-  if (writer->row != *row) writer->row = *row;  // once: the thread that applies reads it
+  if (writer->row != *row) writer->row = *row;  // only once: the thread that applies reads it
   uint64_t& at = acked->try_emplace(writer, writer->acked).first->second;
   for (const BatchUnit& unit : job->batch->units) {
     if (unit.last <= at) {
@@ -340,7 +340,7 @@ Status Ingest::stage(Job* job, std::map<Writer*, uint64_t>* acked) {
   return {};
 }
 
-// Whether another frame is here under the number of a known one.
+// Whether the server has another frame under the number of a known one.
 Result<bool> Ingest::differs(const Writer& writer, const BatchUnit& unit) {
   if (unit.kind != BatchUnitKind::kFrame) return false;
   auto bytes = db_.frame(writer.row, unit.first);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Uploads of a server: batches become durable in ingest.db, all that wait in one commit, and are then moved into the
-// files of their runs by append_log(). What was acknowledged is in ingest.db or in the run's files at any moment, so a
-// server that is killed loses none of it; both take a number once, so nothing is stored twice.
+// Uploads of a server: batches become durable in ingest.db, all waiting ones in one commit, and are then moved into the
+// files of their runs by append_log(). At any moment, what was acknowledged is in ingest.db or in the run's files, so a
+// server that is killed loses none of it; both accept a number once, so nothing is stored twice.
 //
-// Threads: any; two threads of its own move units, and a reader who wants a run. Lock order: load_mutex_ before mutex_;
-// mutex_, commit_mutex_ and read_mutex_ alone.
+// Threads: any; units are moved by two threads of its own, and by a reader that needs a run. Lock order: load_mutex_
+// before mutex_; mutex_, commit_mutex_ and read_mutex_ alone.
 #pragma once
 
 #include <condition_variable>
@@ -31,10 +31,10 @@ constexpr uint64_t kIngestBytesMax = 512 << 20;
 constexpr uint64_t kApplyBytesMax = 16 << 20;  // of one transaction of a run's database
 // Limit: open databases of runs, and 1/20 of the descriptors. Beyond it: the one used longest ago is closed.
 constexpr size_t kOpenWritersMax = 1024;
-constexpr size_t kDescriptorsAWriter = 20;  // of RLIMIT_NOFILE there are so many for each open writer
+constexpr size_t kDescriptorsAWriter = 20;  // for each so many of RLIMIT_NOFILE one writer may be open
 // Limit: writers that a server remembers. Beyond it: they are read again.
 constexpr size_t kKnownWritersMax = 65'536;
-constexpr int64_t kIdleNs = 90'000'000'000;  // then a writer's database becomes a plain file
+constexpr int64_t kIdleNs = 90'000'000'000;  // after this idle time a writer's database becomes a plain file
 constexpr int64_t kApplyRetryNs = 1'000'000'000;
 constexpr int kAppliers = 2;
 
@@ -50,19 +50,20 @@ struct BatchAnswer {
 
 class Ingest {
  public:
-  // Takes the store's server.lock and moves what ingest.db holds. kBusy: another server has the store.
+  // Takes the store's server.lock and moves the units of ingest.db. kBusy: another server has the store.
   static Result<std::unique_ptr<Ingest>> open(const Store& store, RunIndex* runs);
-  // Finishes what is being moved; the rest waits in ingest.db.
+  // Completes the current move; the other units stay in ingest.db.
   ~Ingest();
 
-  // Stores a batch; what the answer acknowledges is on the disk. kCorrupt: damaged on its way; kInvalid: a unit that
-  // breaks the rules, or another run's; kVersion; kLimit; kBusy: too much waits. Cost: an fsync, shared with others.
+  // Stores a batch; when it returns, the acknowledged units are on the disk. kCorrupt: damaged on its way; kInvalid: a
+  // unit that breaks the rules, or of another run; kVersion; kLimit; kBusy: too much waits. Cost: an fsync, shared with
+  // others.
   Result<BatchAnswer> post(const Id128& uid, std::string_view project, std::string_view body);
-  // The highest number of each writer of the run from which frames are here.
+  // For each writer of the run, the highest number up to which the server has frames.
   Result<std::map<Id128, uint64_t>> acked(const Id128& uid);
-  // Before somebody reads the run: moves what waits for it. Waits at most kSettleMs.
-  void settle(const Id128& uid);
-  // Units that were kept aside, of the run.
+  // Call before the run is read: moves its waiting units. Waits at most kStoreWaitingMs.
+  void store_waiting(const Id128& uid);
+  // How many units of the run are in quarantine.
   uint64_t quarantined(const Id128& uid);
 
  private:

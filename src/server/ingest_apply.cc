@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ingest's second half: units go from ingest.db into the files of their runs.
+// Ingest's second half: moves units from ingest.db into the files of their runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,12 +17,11 @@
 namespace tracker::internal {
 namespace {
 
-// Limit: time that a reader waits for batches of its run. Beyond it: the reader gets what is stored.
-constexpr std::chrono::milliseconds kSettleMs{10'000};
+constexpr std::chrono::milliseconds kStoreWaitingMs{10'000};
 constexpr int kFinishMs = 500;
 
 bool has_end(const WaitingUnit& unit) {
-  if (unit.kind == BatchUnitKind::kSegment) return true;  // nobody asks what is in it until the writer is idle
+  if (unit.kind == BatchUnitKind::kSegment) return true;  // its content is not needed until the writer is idle
   const auto frame = FrameView::parse(unit.bytes, false);
   return frame.ok() && std::any_of(frame->events().begin(), frame->events().end(),
                                    [](const Event& event) { return event.type == EventType::kEnd; });
@@ -111,7 +110,7 @@ Status Ingest::open_store(Writer* writer) {
   if (writer->store != nullptr) return {};
   auto store = open_writer_store(writer->run_path, writer->identity, StoreFiles::kSqlite);
   if (!store.ok()) return store.status();
-  (*store)->for_the_dead();  // the sign of life is the client's
+  (*store)->keep_heartbeat();  // the sign of life is the client's
   writer->store = std::move(*store);
   const std::lock_guard lock(mutex_);
   ++open_stores_;
@@ -133,7 +132,7 @@ Status Ingest::apply_units(Writer* writer) {
       const bool is_changed = !status.ok() && writer->store->change() != PartChange::kNone;
       if (!is_changed || std::exchange(opened_again, true)) TRACKER_RETURN_IF_ERROR(status);
       if (!status.ok()) {
-        drop_store(writer);  // what the file holds now is known when it is opened again
+        drop_store(writer);  // the content of the file is determined when it is opened again
         continue;
       }
     }
@@ -156,7 +155,7 @@ Status Ingest::apply_units(Writer* writer) {
   return {};
 }
 
-// Stores them and erases them from ingest.db; those that are no sound units are kept aside.
+// Stores them and deletes them from ingest.db; damaged units go into quarantine.
 Status Ingest::append(Writer* writer, const std::vector<WaitingUnit>& units) {
   Job job;
   job.writer = writer;
@@ -167,7 +166,7 @@ Status Ingest::append(Writer* writer, const std::vector<WaitingUnit>& units) {
       const Status one = append_units(writer->store.get(), {unit});
       if (one.ok()) continue;
       if (!is_bad_unit(one) || writer->store->change() != PartChange::kNone) {
-        status = one;  // of the files: all units are tried again
+        status = one;  // an error of the files: all units are tried again
         break;
       }
       std::fprintf(stderr, "tracker: run %s: a unit is kept aside: %s\n", writer->run.hex().c_str(),
@@ -191,7 +190,7 @@ Status Ingest::append(Writer* writer, const std::vector<WaitingUnit>& units) {
   return {};
 }
 
-// The files of a writer that has said its end become plain ones.
+// The files of a writer whose end has arrived become plain ones.
 void Ingest::close_if_ended(Writer* writer) {
   if (!writer->may_have_ended) return;
   {
@@ -231,8 +230,8 @@ void Ingest::close_idle() {
   }
 }
 
-void Ingest::settle(const Id128& uid) {
-  const auto end = std::chrono::steady_clock::now() + kSettleMs;
+void Ingest::store_waiting(const Id128& uid) {
+  const auto end = std::chrono::steady_clock::now() + kStoreWaitingMs;
   std::unique_lock lock(mutex_);
   for (;;) {
     WriterPtr due, applying;

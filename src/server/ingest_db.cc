@@ -45,7 +45,7 @@ Result<IngestDb> IngestDb::open(const Store& store) {
 }
 
 Status IngestDb::begin(bool durable) {
-  // What is only erased may come back after a loss of power: applying it again stores nothing twice.
+  // A unit that was only deleted may return after a power loss: applying it again stores nothing twice.
   if (durable != full_sync_)
     TRACKER_RETURN_IF_ERROR(db_.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
   full_sync_ = durable;

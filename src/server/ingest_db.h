@@ -20,12 +20,12 @@ constexpr const char* kIngestFile = "ingest.db";
 // Limit: bytes of units that a server keeps aside. Beyond it: counted.
 constexpr uint64_t kQuarantineBytesMax = 256 << 20;
 
-// A unit as it waits. `lost` points of the numbers before `first` are a frame of their own (ingest.cc).
+// A waiting unit. `lost` points of the numbers before `first` become a frame of their own (ingest.cc).
 struct WaitingUnit {
   int64_t id = 0;
   BatchUnitKind kind = BatchUnitKind::kFrame;
   uint64_t first = 0, last = 0;
-  uint64_t after = 0;  // the number that the server held when it came
+  uint64_t after = 0;  // the server's number when it arrived
   std::string bytes;
 };
 
@@ -41,7 +41,7 @@ struct WaitingWriter {
 
 class IngestDb {
  public:
-  // Makes the file where it is not there. kCorrupt, kVersion: another file stands there.
+  // Makes the file if it is missing. kCorrupt, kVersion: the file is another one.
   static Result<IngestDb> open(const Store& store);
 
   Status begin(bool durable);
@@ -56,9 +56,9 @@ class IngestDb {
 
   // By writers that have units.
   Result<std::vector<WaitingWriter>> waiting();
-  // Those after `id`, by id, until they have `bytes_max` bytes.
+  // Those with an id above `id`, by id, up to `bytes_max` bytes.
   Result<std::vector<WaitingUnit>> units(int64_t writer, int64_t after_id, uint64_t bytes_max);
-  // Of a waiting frame; empty: it does not wait.
+  // Of a waiting frame; empty: there is none.
   Result<std::string> frame(int64_t writer, uint64_t seq);
   Result<uint64_t> quarantined();
   Result<uint64_t> quarantined_of(const Id128& run);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kExactInDouble = int64_t{1} << 53;
 
-// As a program that has doubles alone can read it.
+// Converted for programs whose only numbers are doubles.
 Value for_json(const Value& value) {
   if (const int64_t* number = value.as_int())
     return *number > kExactInDouble || *number < -kExactInDouble ? Value(fmt::format("{}", *number)) : value;

@@ -17,7 +17,7 @@ constexpr int64_t kScanNsMin = 1'000'000'000;
 // Limit: runs of one label in a project of a server. Beyond it: 413.
 constexpr int kArrivalLabelsMax = 10'000;
 
-// Without the process that made it: what a process of another machine does is not told by the server's own.
+// Without the process that made it: the server's own process does not show what one on another machine does.
 std::string received_run_document(const RunIdentity& run) {
   Value::Map map{{"format", "tracker-run"}, {"version", 1}};
   const Value identity = run.to_value();
@@ -60,7 +60,7 @@ void RunIndex::note(const RunFolder& run) {
 Result<std::string> RunIndex::free_label(std::string_view project, const std::string& label) {
   for (int i = 1; i <= kArrivalLabelsMax; ++i) {
     std::string out = i == 1 ? label : fmt::format("{}-{}", label, i);
-    // A local run of this store has a folder of its label.
+    // A local run of this store has a folder with its label.
     const bool is_taken =
         path_exists(store_.run_path(project, out)) || std::any_of(runs_.begin(), runs_.end(), [&](const auto& each) {
           return each.second.identity.project == project && each.second.identity.id == out;
@@ -81,7 +81,7 @@ Result<RunFolder> RunIndex::open_or_make(const RunIdentity& said, std::string_vi
     return Status(Code::kInvalid, fmt::format("the run {} is in another project of this server", said.uid.hex()),
                   "nothing of this request is stored");
   }
-  runs_.erase(said.uid);  // somebody removed its folder: its own label is free
+  runs_.erase(said.uid);  // its folder was removed: its own label is free
   auto label = free_label(project, said.id);
   if (!label.ok()) return label.status();
   RunFolder run;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The runs of a store by their uid, and the folders of runs that arrive: runs/<project>/<uid>, whose run.json has the
-// label. Threads: any. Cost: reads each run.json when it is made, and when a uid is asked for that it does not know, at
-// most once a second.
+// The runs of a store by their uid, and the folders of uploaded runs: runs/<project>/<uid>, whose run.json has the
+// label. Threads: any. Cost: reads each run.json when it is made, and again for an unknown uid, at most once a second.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +18,9 @@ class RunIndex {
  public:
   explicit RunIndex(const Store& store) : store_(store) {}
   std::optional<RunFolder> find(const Id128& uid);
-  // The run `said`, in `project`; made on the disk (fsync) where it is not there. Its label is that of `said`, or
-  // "<label>-2" and so on where another run of the project has it. kInvalid: a bad project or label, or the run is here
-  // in another project.
+  // The run `said`, in `project`; made on the disk (fsync) if it is missing. Its label is that of `said`, or
+  // "<label>-2" and so on if another run of the project has it. kInvalid: a bad project or label, or the run is here in
+  // another project.
   Result<RunFolder> open_or_make(const RunIdentity& said, std::string_view project);
   // A run that a listing has found.
   void note(const RunFolder& run);

@@ -27,7 +27,7 @@ Value or_null(const Value& map, std::string_view key) {
   return found != nullptr ? *found : Value();
 }
 
-// A run as the catalog has it. What only its own files tell is null.
+// A run as in the catalog. Fields that need the run's own files are null.
 Value wire_row(const RunRow& row, int64_t now_us) {
   const CatalogRecord& record = row.record;
   const int64_t end_us = record.ended_us != 0 ? record.ended_us : now_us;
@@ -52,7 +52,7 @@ Value wire_row(const RunRow& row, int64_t now_us) {
   return out;
 }
 
-// What `columns=` asked for, by its key below "config", "summary" or "metrics".
+// Sets what `columns=` asked for, by its key below "config", "summary" or "metrics".
 void set_columns(const std::vector<FilterField>& fields, const RunRow& row, Value* out) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const char* where = fields[i].id == FilterFieldId::kConfig    ? "config"

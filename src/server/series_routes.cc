@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers of runs in the binary form of http.md: charts of many metrics in one request, and every row of one.
+// Numbers of runs in the binary form of http.md: charts of many metrics in one request, and every row of one metric.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr uint64_t kRowsLimitMax = 1'000'000;
 constexpr size_t kSeriesAlign = 8;
 constexpr uint32_t kSeriesVersion = 1;
 
-// Columns of one answer: the header says where they are.
+// Columns of one response: its header has their offsets.
 class SeriesAnswer {
  public:
   void begin(Value series) { series_.push_back({std::move(series), {}}); }
@@ -34,7 +34,7 @@ class SeriesAnswer {
     series_.back().columns.push_back({name, type, columns_.size()});
     columns_.bytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
   }
-  // The offsets depend on the header's length and it on them: their places are as wide as the widest.
+  // The offsets depend on the header's length and the reverse: their fields have a fixed width.
   std::string finish() {
     constexpr size_t kBefore = 12;  // magic, version, size of the header
     const size_t guess = header(0).size() + offset_bytes();
@@ -91,7 +91,7 @@ Response series_response(SeriesAnswer* answer) {
   return out;
 }
 
-// What a request of charts asks for.
+// The parameters of a request for charts.
 struct ChartsAsked {
   std::vector<std::string> runs, keys;
   std::vector<std::optional<int64_t>> ranks{std::nullopt};  // nullopt: the resolved rows of all
@@ -173,7 +173,7 @@ Result<ChartsAsked> read_charts_asked(std::string_view text) {
   return out;
 }
 
-// What a series is of.
+// What a series belongs to.
 struct Drawn {
   std::string run, key;
   std::optional<int64_t> rank = {};
@@ -259,7 +259,7 @@ Status add_charts(const std::string& uid, RunView* view, const ChartsAsked& aske
       query.metric = key;
       query.ranks = rank ? std::optional(std::vector{*rank}) : std::nullopt;
       const auto result = query_chart(view, query);
-      if (result.status().code() == Code::kNotFound) {  // it may come yet
+      if (result.status().code() == Code::kNotFound) {  // it may appear later
         add_nothing(of, asked, out);
         continue;
       }
@@ -330,7 +330,7 @@ void add_rows(const std::string& uid, const std::string& key, const History& row
   out->column("rank", "u32", ranks);
 }
 
-// The rows by step, the last one of each. The cursor is how many rows were given.
+// The rows by step, the last one of each. The cursor is the number of returned rows.
 Response resolved_rows(const Call& call, RunView* view, const std::string& key, uint64_t limit) {
   const auto begin = call.number("cursor", 0, INT64_MAX);
   if (!begin.ok()) return error_response(400, "invalid", "no cursor of this path");

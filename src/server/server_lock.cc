@@ -10,7 +10,7 @@
 namespace tracker::internal {
 namespace {
 
-// Of the open file, not of the process: to close another descriptor of it drops nothing.
+// A lock of the open file and not of the process: closing another descriptor of the file drops nothing.
 Result<bool> try_lock(const Fd& fd, short type) {
   struct flock lock{};
   lock.l_type = type;
@@ -20,7 +20,7 @@ Result<bool> try_lock(const Fd& fd, short type) {
   return Status::from_errno(errno, fmt::format("cannot lock {}", kServerLockFile));
 }
 
-// The process that has it, as it has written there.
+// The process that holds it, by its own entry in the file.
 std::string holder(const Fd& fd) {
   char text[32] = {};
   const ssize_t size = ::pread(fd.get(), text, sizeof text - 1, 0);

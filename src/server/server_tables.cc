@@ -17,7 +17,8 @@ constexpr int kServerBusyMs = 10'000;
 Result<Sqlite> open_server_tables(const std::string& store_path, const char* name, int64_t application_id,
                                   const char* tables) {
   const std::string path = join_path(store_path, name);
-  // SQLite would make it by the umask. Closed before SQLite opens it: to close it later would drop SQLite's locks.
+  // SQLite would create it with the umask's mode. Closed before SQLite opens it: closing it later would drop SQLite's
+  // locks.
   if (!path_exists(path))
     if (const auto made = open_file(path, O_CREAT | O_RDWR, 0600); !made.ok()) return made.status();
   auto db = Sqlite::open(path, SqliteOpen::kWrite, kServerBusyMs);

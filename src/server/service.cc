@@ -33,8 +33,8 @@ bool is_extension(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
-// Whether the path is one of the pattern; what varies goes to `call`. Ids have one form, so a text of a client is never
-// more than a number to this server.
+// Whether the path matches the pattern; the variable parts go to `call`. Ids have one form, so a client's text is never
+// used as anything else.
 bool matches(std::string_view pattern, const std::vector<std::string_view>& path, Call* call) {
   const auto parts = parts_of_path(pattern);
   if (parts.size() != path.size()) return false;
@@ -147,13 +147,13 @@ std::vector<RouteInfo> Service::routes() {
 
 namespace {
 
-// Whether a page of another site may have sent it, which a browser adds the cookie to.
+// Whether a page of another site may have sent it; a browser would add the cookie.
 bool is_forged(const Request& request) {
   if (request.method == "GET" || request.method == "HEAD") return false;
   return !request.marked || (!request.origin.empty() && request.origin != request.own_origin);
 }
 
-// Of a path that names no run: what it says is about the projects that it asks for.
+// For a path that names no run: whether it asks for another project than the token's.
 bool is_other_project(const Call& call) {
   const auto asked = call.query.find("project");
   return call.grant.project && asked != call.query.end() && asked->second != *call.grant.project;
@@ -167,7 +167,7 @@ struct Admitted {
 
 Admitted refuse(Response response) { return {nullptr, {}, std::make_unique<Response>(std::move(response))}; }
 
-// kInvalid: a name that the path does not have, or one that comes twice.
+// kInvalid: a parameter that the path does not have, or a repeated one.
 Status read_query(const Request& request, std::string_view names, Call* call) {
   for (const auto& [name, value] : request.query) {
     if (names.find("," + name + ",") == std::string_view::npos)
@@ -178,7 +178,7 @@ Status read_query(const Request& request, std::string_view names, Call* call) {
   return {};
 }
 
-// Who asks is known before anything is said of what there is.
+// The client is authenticated before any response about the content.
 Admitted admit(Service::Impl* impl, const Request& request) {
   using Needs = Service::Impl::Needs;
   const auto path = parts_of_path(request.path);
@@ -263,7 +263,7 @@ Response Service::handle(const Request& request) {
 }
 
 Result<std::unique_ptr<RunView>> Service::Impl::open_run(const Call& call) {
-  if (ingest != nullptr) ingest->settle(call.uid);
+  if (ingest != nullptr) ingest->store_waiting(call.uid);
   build_ended_frames(call.run->path);
   return RunView::open(*call.run);
 }

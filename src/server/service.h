@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The server of docs/formats/http.md without a transport: request in, response out. Every path stands in one table with
-// the scope that it needs; what is not in it does not exist. Threads: any; each request by itself. Cost: blocks on the
-// disk.
+// The server of docs/formats/http.md without a transport: request in, response out. Every path is in one table with the
+// scope that it needs; other paths do not exist. Threads: any; requests are independent. Cost: blocks on the disk.
 #pragma once
 
 #include <memory>
@@ -15,26 +14,25 @@
 
 namespace tracker::internal {
 
-// A path of the table: `pattern` has names in braces where it varies.
+// A path of the table: `pattern` has names in braces for variable parts.
 struct RouteInfo {
   std::string method, pattern;
-  Scope scope = kNoScope;  // none: open to everybody
+  Scope scope = kNoScope;  // none: open to all
   size_t body_max = 0;
 };
 
 class Service {
  public:
-  // `takes_uploads`: a server, which one process alone may be on a store; else a reader of the store.
+  // `takes_uploads`: a server, of which a store can have one; else a reader of the store.
   static Result<std::unique_ptr<Service>> open(const Store& store, bool takes_uploads);
   ~Service();
 
-  // Whether the request may be made, without its body: nothing, or the refusal. For shells, before they read a body.
+  // Checks the request without its body: null, or the refusal. For shells, before they read a body.
   std::unique_ptr<Response> refusal(const Request& request);
-  // Never fails: what goes wrong is a response.
+  // Never fails: an error is a response.
   Response handle(const Request& request);
 
-  // After it each request is answered with 503. Ends the threads and leaves the store in plain files where that is
-  // quick.
+  // After it each request is answered with 503. Ends the threads and leaves the store in plain files if that is quick.
   void close();
 
   static std::vector<RouteInfo> routes();

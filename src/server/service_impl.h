@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the handlers of a service share. Private to service.cc and the files *_routes.cc.
+// Shared by the handlers of a service. Private to service.cc and the files *_routes.cc.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ constexpr uint64_t kListLimit = 200;
 // Limit: items of a list of one answer. Beyond it: 400.
 constexpr uint64_t kListLimitMax = 1000;
 
-// A request that is admitted: who makes it, and what its path and query say.
+// An admitted request: its grant, and the parameters of its path and query.
 struct Call {
   const Request* request = nullptr;
   Grant grant;
@@ -38,22 +38,22 @@ struct Call {
   Digest digest;                             // of {digest} and {file}
   std::string extension;                     // of {file}
   std::map<std::string, std::string> query;  // only names that the path has
-  std::optional<RunFolder> run;              // of {uid}, where the path needs one that is there
+  std::optional<RunFolder> run;              // of {uid}, if the path needs an existing one
 
   std::string text(const std::string& name) const;
-  // Digits alone; `otherwise` where it is absent. kInvalid.
+  // Digits only; `otherwise` if it is absent. kInvalid.
   Result<uint64_t> number(const std::string& name, uint64_t otherwise, uint64_t max) const;
-  // The project that the request is about: that of its token, or the one that it asks for; empty: all.
+  // The project of the request: that of its token, or the requested one; empty: all.
   std::string project() const;
 };
 
 struct Page {
   uint64_t offset = 0, limit = kListLimit;
 };
-Value limits_json();  // what the server takes
+Value limits_json();  // the server's limits
 Result<Page> page_of(const Call& call, uint64_t limit = kListLimit, uint64_t limit_max = kListLimitMax);
 
-// The answer that is a file, for a browser to save under `name`.
+// A response with a file, for a browser to save under `name`.
 Response attachment(const std::string& path, std::string_view extension, std::string_view name);
 
 struct Service::Impl {
@@ -73,7 +73,7 @@ struct Service::Impl {
   };
   static const std::vector<Route>& table();
 
-  // The opened run of the call, with all that was received of it.
+  // The opened run of the call, with everything that was received of it.
   Result<std::unique_ptr<RunView>> open_run(const Call& call);
 
   // service.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that clients send in parts: <store>/uploads/<name> until all of it is here and has the digest that it is to
-// have. Threads: any. Cost: blocks on the disk; the last part reads the whole file.
+// Files that clients send in parts: <store>/uploads/<name> until the file is complete and has the right digest.
+// Threads: any. Cost: blocks on the disk; the last part reads the whole file.
 #pragma once
 
 #include <array>
@@ -33,12 +33,12 @@ struct ReceivedPart {
 class UploadParts {
  public:
   explicit UploadParts(const Store& store) : store_path_(store.path()) {}
-  // `name` is made by the server of digests and uids alone.
+  // The server makes `name` from digests and uids only.
   uint64_t received(const std::string& name) const;
-  // `place` takes the whole file: open, and by its path, which it renames or removes.
+  // `place` gets the complete file, open and by its path, and renames or removes it.
   ReceivedPart put(const std::string& name, const Digest& digest, uint64_t offset, uint64_t bytes,
                    std::string_view part, const std::function<Status(BlobBatch::Temporary file)>& place);
-  // Those of which nothing has come for kUploadAge.
+  // Removes those that have received nothing for kUploadAge.
   void remove_old() const;
 
  private:

@@ -66,7 +66,7 @@ ServerAnswer FileUpload::send(const std::vector<LineageEdge>& edges, std::vector
   return answer.ok() ? send_artifacts(edges, problems) : answer;
 }
 
-// Every file of the media folder whose name is one that this run could have given.
+// Every file of the media folder with a name that this run could have given.
 ServerAnswer FileUpload::send_media(std::vector<std::string>* problems) {
   const std::string folder = join_path(run_.path, kMediaFolder);
   if (!is_directory(folder)) return {};
@@ -126,7 +126,7 @@ ServerAnswer FileUpload::send_missing(const std::string& project, const char* li
   return {};
 }
 
-// A file that cannot be read, or that the server refuses, is named in `problems` and left.
+// A file that cannot be read, or that the server refuses, is reported in `problems` and skipped.
 ServerAnswer FileUpload::send_file(const std::string& project, const Source& source, uint64_t received,
                                    std::vector<std::string>* problems) {
   auto fd = open_file(source.file, O_RDONLY | O_NOFOLLOW);
@@ -171,7 +171,7 @@ ServerAnswer FileUpload::send_file(const std::string& project, const Source& sou
   }
 }
 
-// The versions that the run made or used, as far as this store has them.
+// The versions that the run made or used and this store has.
 ServerAnswer FileUpload::send_artifacts(const std::vector<LineageEdge>& edges, std::vector<std::string>* problems) {
   if (edges.empty()) return {};
   const auto store = Store::open(store_path_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sends the files of a run: media, then the blobs of artifacts, then each version's manifest and what is said of it
+// Sends the files of a run: media, then the blobs of artifacts, then each version's manifest and data
 // (docs/formats/http.md, Uploading files). Threads: one at a time. Cost: blocks on disk and network.
 #pragma once
 
@@ -24,14 +24,14 @@ struct SyncCounts {
 
 class FileUpload {
  public:
-  // `project`: where media and artifacts of the run's own project go on the server. `between_parts` is called after
-  // each part of a file, so that points do not wait for a large one.
+  // `project`: the project on the server for media and artifacts of the run's own project. `between_parts` is called
+  // after each part of a file, so that points do not wait for a large file.
   FileUpload(ServerLink* server, std::string store_path, RunFolder run, std::string project, SyncCounts* counts,
              std::function<void()> between_parts);
 
   void set_project(const std::string& project) { project_ = project; }
-  // Sends what the server lacks now: media, and the versions that `edges` name as far as this store has them. Ok when
-  // nothing is left but what `problems` names.
+  // Sends what the server lacks now: media, and the versions of `edges` that this store has. Ok if nothing is left
+  // except what `problems` names.
   ServerAnswer send(const std::vector<LineageEdge>& edges, std::vector<std::string>* problems);
 
  private:

@@ -24,7 +24,7 @@ constexpr int64_t kSignOfLifeUs = 15'000'000;
 // Limit: requests in a row whose answer acknowledges nothing. Beyond it: the next round.
 constexpr int kAsksMax = 3;
 
-// The points that parts of this writer's files should hold and do not, and after which number they are missing.
+// The points that parts of this writer's files should have and do not, and the number after which they are missing.
 struct MissingParts {
   uint64_t points = 0, after = 0;
 };
@@ -128,7 +128,7 @@ ServerAnswer RunSync::send_frames() {
   return {};
 }
 
-// Up to which number the writer's frames may be sent now.
+// The number up to which the writer's frames may be sent now.
 Result<uint64_t> RunSync::up_to(WriterState* state, bool is_own, int64_t* heartbeat_us) {
   if (is_own && !own_ended_) {
     *heartbeat_us = realtime_us();
@@ -137,7 +137,7 @@ Result<uint64_t> RunSync::up_to(WriterState* state, bool is_own, int64_t* heartb
   const auto snapshot = state->reader->reader().snapshot();
   if (!snapshot.ok()) return snapshot.status();
   *heartbeat_us = snapshot->heartbeat_us;
-  // Nobody writes on: what the files hold is all there will be.
+  // No process writes any more: its files are complete.
   const bool has_ended = snapshot->end.has_value() || snapshot->recovered.has_value();
   if (!has_ended) ++unfinished_;
   state->is_over = has_ended;
@@ -147,7 +147,7 @@ Result<uint64_t> RunSync::up_to(WriterState* state, bool is_own, int64_t* heartb
   return has_ended ? snapshot->last_seq : snapshot->durable_seq;
 }
 
-// Nothing where the own writer is closing its files.
+// Nothing while the own writer is closing its files.
 Result<std::optional<UnitList>> RunSync::read_units(WriterState* state, bool is_own, uint64_t up_to) {
   std::unique_lock<std::timed_mutex> lock;
   if (is_own && own_.files != nullptr) {
@@ -172,7 +172,7 @@ ServerAnswer RunSync::send_writer(const std::string& path, bool is_own) {
   if (!state.reader) {
     auto reader = WriterReader::open(path);
     if (!reader.ok()) {
-      if (is_own) return {};  // it begins: another round finds it whole
+      if (is_own) return {};  // it is starting: another round finds it complete
       problems_.push_back(fmt::format("{}; it was not sent", reader.status().to_string()));
       state.is_over = true;
       return {};
@@ -206,7 +206,7 @@ ServerAnswer RunSync::send_writer(const std::string& path, bool is_own) {
       return {AnswerKind::kBusy, {}, "the server takes the points and does not count them as received", {}};
   }
   state.is_over = is_over;
-  // A run that logs nothing for a while would look as if it had died.
+  // Else a run that logs nothing for a while would look dead.
   if (is_own && !own_ended_ && heartbeat_us - state.signed_us >= kSignOfLifeUs) {
     UnitList none;
     return send_units(&state, &none, 0, 0, heartbeat_us);
@@ -214,8 +214,8 @@ ServerAnswer RunSync::send_writer(const std::string& path, bool is_own) {
   return {};
 }
 
-// A batch of units [first, first + count) of the list; halves where the server wants less, and of one unit that it
-// refuses only this one is given up.
+// Sends a batch of units [first, first + count) of the list; halves it if the server accepts less, and gives up only a
+// single unit that the server refuses.
 ServerAnswer RunSync::send_units(WriterState* state, UnitList* list, size_t first, size_t count, int64_t heartbeat_us) {
   Batch batch;
   batch.writer = state->reader->reader().identity();
@@ -224,7 +224,7 @@ ServerAnswer RunSync::send_units(WriterState* state, UnitList* list, size_t firs
   uint64_t prev = state->acked, points = 0;
   for (size_t i = first; i < first + count; ++i) {
     const StoredUnit& unit = list->units[i];
-    prev = std::min(prev, unit.first - 1);  // of a segment that the server has a part of
+    prev = std::min(prev, unit.first - 1);  // of a segment that the server has in part
     const uint64_t lost = prev + 1 < unit.first ? std::exchange(state->lost, 0) : 0;
     batch.units.push_back({unit.kind, prev, unit.first, unit.last, lost, unit.bytes});
     prev = unit.last;
@@ -271,7 +271,7 @@ ServerAnswer RunSync::post(WriterState* state, const std::string& batch) {
   return answer;
 }
 
-// The next unit declares its numbers as a gap and its points as lost on the server.
+// Gives it up: the next unit declares its numbers as a gap and its points as lost on the server.
 void RunSync::give_up(WriterState* state, const StoredUnit& unit, const ServerAnswer& answer) {
   state->lost += unit.points;
   state->read_after = std::max(state->read_after, unit.last);

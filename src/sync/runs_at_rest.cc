@@ -20,7 +20,7 @@ constexpr size_t kSyncedFileBytesMax = 256 << 20;
 constexpr const char* kSyncedFormat = "tracker-synced";
 constexpr int64_t kSyncedVersion = 1;
 
-// Empty where the folder has changed a moment ago: a later change could carry the same times.
+// Empty if the folder has changed a moment ago: a later change could have the same times.
 std::string folder_state(const std::string& path) {
   const auto sign = folder_sign(path);
   if (!sign) return "none";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// <store>/synced.json: the runs that a bare `tracker sync` need not open (docs/formats/store.md). It follows from the
-// runs and from servers and may be deleted at any time. Threads: one at a time. Cost: read() and save() one file;
+// <store>/synced.json: the runs that a bare `tracker sync` need not open (docs/formats/store.md). It is derived from
+// the runs and from servers and may be deleted at any time. Threads: one at a time. Cost: read() and save() one file;
 // find() a stat of the run's folder and of each of its artifacts' folders.
 #pragma once
 
@@ -14,27 +14,27 @@
 
 namespace tracker::internal {
 
-// A run whose writers have all ended, as it was when it was looked at. Folders are known by inode and times.
+// A run whose writers have all ended. Its folders are identified by inode and times.
 struct RunAtRest {
   std::map<std::string, std::string> folders;  // of the run and of its artifacts, below the store -> their state
   std::string server;                          // the id of the store that has all of it; empty: a run of mode local
-  std::map<std::string, uint64_t> acked;       // its writers, and up to which number that store had them
+  std::map<std::string, uint64_t> acked;       // its writers, and the numbers up to which that store has them
 };
 
-// The run and these artifacts ("project", "name") as their folders are now; none where one has changed within the last
-// 2 s, or where a file in the run's folder shows that a writer is not at rest.
+// The run and these artifacts ("project", "name") with the present state of their folders; none if one has changed
+// within the last 2 s, or if a file in the run's folder shows that a writer is not at rest.
 std::optional<RunAtRest> look_at_rest(const std::string& store_path, const RunFolder& run,
                                       const std::set<std::pair<std::string, std::string>>& artifacts = {});
 
 class RunsAtRest {
  public:
   static RunsAtRest read(const std::string& store_path);
-  // Null where nothing is known of the run or it has changed.
+  // Null if the run is unknown or has changed.
   const RunAtRest* find(const RunFolder& run) const;
   void put(const RunFolder& run, RunAtRest at_rest);
-  // Forgets the runs whose folders (absolute paths) are not in `there`.
+  // Removes the runs whose folders (absolute paths) are not in `there`.
   void forget_others(const std::set<std::string>& there);
-  // Does nothing where nothing has changed, or the store cannot be written.
+  // Does nothing if nothing has changed, or the store cannot be written.
   void save() const;
 
  private:

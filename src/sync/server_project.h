@@ -9,9 +9,9 @@
 
 namespace tracker::internal {
 
-// The one that was named, else the run's own.
+// The named one, else the run's own.
 std::string upload_project(const RunFolder& run);
-// Nothing is written where the run is sent to this project anyway.
+// Nothing is written if that is the default.
 Status remember_project(const RunFolder& run, const std::string& project);
 
 }  // namespace tracker::internal

@@ -32,7 +32,7 @@ class Collector : public LogVisitor {
   Result<bool> segment(SegmentView* segment, PointRange* wanted) override {
     points_ += wanted->last - wanted->first;
     if (segment->last_seq() <= last_) return true;
-    // Compaction replaced frames of this list while it was read. They are sent as they were; the rest comes next.
+    // Compaction replaced frames of this list while it was read. Send them as they were; the rest comes next.
     if (!out_->units.empty() && segment->first_seq() <= last_) {
       points_ -= wanted->last - wanted->first;
       wanted->last = wanted->first;
@@ -74,7 +74,7 @@ Result<UnitList> UnitReader::read(uint64_t after, uint64_t up_to, size_t bytes_m
   }
   const uint64_t points_before = at_.points;
   Collector collector(&out, after, bytes_max, units_max);
-  // No number of points: the end is a frame's, and a segment that reaches beyond it is wanted whole.
+  // No number of points: the end is after a frame, and a segment that goes beyond it is sent whole.
   constexpr uint64_t kAllPoints = std::numeric_limits<int64_t>::max();
   TRACKER_RETURN_IF_ERROR(reader_->read(&at_, {up_to, kAllPoints}, &collector, nullptr));
   const uint64_t moved = at_.points - std::min(at_.points, points_before);

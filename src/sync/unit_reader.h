@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a writer's log as units of an upload: whole frames and whole segments, as stored. Threads: one at a time.
-// Cost: each read is a few read transactions of at most kLogRoundNs.
+// Reads a writer's log as units of an upload: whole frames and whole segments, as stored. Threads: one at a time. Cost:
+// each read is a few read transactions of at most kLogRoundNs.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct StoredUnit {
 };
 
 struct UnitList {
-  std::vector<StoredUnit> units;  // in order; none begins before the one before it has ended
+  std::vector<StoredUnit> units;  // in order, without overlap
   uint64_t bytes = 0;
-  uint64_t points_lost = 0;  // of frames and segments in this stretch that cannot be read
-  bool names_files = false;  // an event of a frame names a file or an artifact, or a segment may hold such an event
-  bool at_end = false;       // nothing is left up to the number that was asked for
+  uint64_t points_lost = 0;  // of frames and segments in this range that cannot be read
+  bool names_files = false;  // an event of a frame names a file or an artifact, or a segment may contain such an event
+  bool at_end = false;       // nothing is left up to the requested number
 };
 
 class UnitReader {
@@ -33,8 +33,8 @@ class UnitReader {
   explicit UnitReader(std::unique_ptr<WriterReader> reader) : reader_(std::move(reader)) {}
   WriterReader& reader() { return *reader_; }
 
-  // What holds numbers above `after`, up to `up_to`, until there are `bytes_max` bytes (one unit may be longer) or
-  // `units_max` units. A segment may begin at or before `after`, and may end after `up_to` where it was made meanwhile:
+  // Units with numbers above `after`, up to `up_to`, until there are `bytes_max` bytes (one unit may be longer) or
+  // `units_max` units. A segment may start at or before `after`, and may end after `up_to` if it was made meanwhile:
   // what is in a segment is durable.
   Result<UnitList> read(uint64_t after, uint64_t up_to, size_t bytes_max, size_t units_max);
 

@@ -47,7 +47,7 @@ int close_socket(void*, curl_socket_t fd) {
 }
 
 void start_once() {
-  // OpenSSL's own exit handler would free what a request that is under way still uses.
+  // OpenSSL's own exit handler would free memory that a running request still uses.
   using Init = int (*)(uint64_t, const void*);
   constexpr uint64_t kNoAtExit = 0x00080000;
   if (const auto init = reinterpret_cast<Init>(::dlsym(RTLD_DEFAULT, "OPENSSL_init_crypto"))) init(kNoAtExit, nullptr);
@@ -87,7 +87,7 @@ int ask_go_on(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return 1;
 }
 
-// A proxy of the environment must not see what goes to this machine itself.
+// A proxy from the environment must not see requests to this machine itself.
 bool is_loopback(const char* url) {
   CURLU* parts = curl_url();
   char* host = nullptr;
@@ -155,7 +155,7 @@ void send(void* client, const tracker_http_request* request, tracker_http_respon
     const char* type = nullptr;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-    // 0 also where there is no such header.
+    // 0 also if there is no such header.
     if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &wait) == CURLE_OK && wait > 0) out->retry_after_s = wait;
     out->status = static_cast<int>(status);
     if (type != nullptr) ::snprintf(out->content_type, sizeof out->content_type, "%s", type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One HTTP request and its response: the seam between what is sent and libcurl. Unit tests answer requests themselves.
-// Threads: one at a time for each client.
+// One HTTP request and its response: the interface between the client and libcurl. Unit tests answer requests
+// themselves. Threads: one at a time for each client.
 #pragma once
 
 #include <chrono>
@@ -39,8 +39,8 @@ struct HttpResponse {
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
-  // `go_on` is asked about once a second and while bytes move; false ends the request. kClosed: it did; kIo: no
-  // response came, and the message says why. Redirects are not followed. Cost: blocks on the network.
+  // `go_on` is called about once a second and while bytes move; false ends the request. kClosed: it did; kIo: no
+  // response came, the message has the reason. Redirects are not followed. Cost: blocks on the network.
   virtual Result<HttpResponse> send(const HttpRequest& request, const std::function<bool()>& go_on) = 0;
 };
 
@@ -48,7 +48,7 @@ class HttpClient {
 // machine has no libcurl.so.4; the message names the package.
 Result<std::unique_ptr<HttpClient>> open_http_client();
 
-// Percent-encodes all but letters, digits and -._~ for a path or a query.
+// Percent-encodes everything except letters, digits and -._~ for a path or a query.
 std::string url_encoded(std::string_view text);
 
 }  // namespace tracker::internal

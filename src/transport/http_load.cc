@@ -17,11 +17,11 @@ namespace {
 constexpr const char* kModuleName = "libtracker_http.so";
 constexpr const char* kSafe = "the run is recorded locally; tracker sync sends it";
 
-// Beside the library or the Python module that holds this code, or where a program's libraries are installed.
+// In the folder of the library or Python module with this code, or where a program's libraries are installed.
 std::string module_path() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&module_path), &info) == 0 || info.dli_fname == nullptr) return "";
-  // The program itself is named as it was called.
+  // For code in the program itself, dli_fname is the name by which it was called.
   char* real = ::realpath(path_exists(info.dli_fname) ? info.dli_fname : "/proc/self/exe", nullptr);
   const std::string folder = real == nullptr ? "" : parent_path(real);
   ::free(real);

@@ -64,7 +64,7 @@ bool is_this_machine(std::string_view url) {
   if (const size_t scheme = url.find("://"); scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
   const std::string host(host_of(url));
   in_addr address{};
-  const bool is_address = ::inet_pton(AF_INET, host.c_str(), &address) == 1;  // "127.0.0.1.example" is none
+  const bool is_address = ::inet_pton(AF_INET, host.c_str(), &address) == 1;  // "127.0.0.1.example" is not one
   return host == "localhost" || host == "[::1]" || (is_address && ntohl(address.s_addr) >> 24 == 127);
 }
 

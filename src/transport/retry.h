@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a response means and how long to wait before the next request (docs/formats/http.md, Errors). Pure functions.
-// Threads: values.
+// Classifies a response and computes how long to wait before the next request (docs/formats/http.md, Errors). Pure
+// functions. Threads: values.
 #pragma once
 
 #include <chrono>
@@ -33,19 +33,19 @@ enum class AnswerKind {
   kUnknownFormat,  // 415: stop
   kDamaged,        // 422: the document names the offset
   kBusy,           // 429, 503, 507
-  kForeign,        // not an answer of a tracker server
-  kNoAnswer,       // no connection, or none until the end of the response
+  kForeign,        // not a response of a tracker server
+  kNoAnswer,       // no connection, or an incomplete response
   kCancelled,      // the caller ended it
-  kNoUpload,       // libcurl is not there
+  kNoUpload,       // libcurl is missing
 };
 
 struct ServerAnswer {
   AnswerKind kind = AnswerKind::kOk;
-  Value document;       // of kOk what the path answers, else the whole error document
+  Value document;       // for kOk the response, else the whole error document
   std::string message;  // one line; empty for kOk
   std::optional<std::chrono::milliseconds> retry_after;
   bool ok() const { return kind == AnswerKind::kOk; }
-  // The same request may succeed later without a person's help.
+  // The same request may succeed later without a user's action.
   bool passes() const {
     return kind == AnswerKind::kBusy || kind == AnswerKind::kNoAnswer || kind == AnswerKind::kForeign;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tracker server as a client sees it: its address, the token, its limits, and one request at a time
-// (docs/formats/http.md). Threads: one at a time. Cost: blocks on the network.
+// A client's connection to a tracker server: address, token, limits, and one request at a time (docs/formats/http.md).
+// Threads: one at a time. Cost: blocks on the network.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 
 namespace tracker::internal {
 
-// What a server takes at most; those of a server that said nothing.
+// The limits of a server; the defaults are those of a server that sent none.
 struct ServerLimits {
   size_t batch_bytes = 32 << 20, batch_units = 4096, part_bytes = 16 << 20, digests = 1000;
 };
 
 class ServerLink {
  public:
-  // `open`: makes the client at the first request. Tests give one of their own.
+  // `open`: makes the client at the first request. Tests pass their own.
   using OpenClient = std::function<Result<std::unique_ptr<HttpClient>>()>;
   explicit ServerLink(KnownServer server, OpenClient open = open_http_client);
 
@@ -29,16 +29,16 @@ class ServerLink {
   const ServerLimits& limits() const { return limits_; }
   // The id of the server's store; empty before greet().
   const std::string& store() const { return store_; }
-  // Asked while a request runs; false ends it.
+  // Called while a request runs; false ends it.
   void set_go_on(std::function<bool()> go_on) { go_on_ = std::move(go_on); }
 
-  // GET server, until it has answered once: kUnknownFormat where it speaks no version that this client knows.
+  // GET server, until it has answered once: kUnknownFormat if it supports no version of this client.
   ServerAnswer greet();
-  // `path` is below /api/v1/ and encoded. After 401 and 403 the token is read again, and where it is another one the
-  // request is sent again, once.
+  // `path` is below /api/v1/ and encoded. After 401 and 403 the token is read again, and if it is another one the
+  // request is repeated once.
   ServerAnswer call(const char* method, const std::string& path, std::string_view body = {},
                     const std::string& content_type = "application/json");
-  // How long to wait after an answer that failed.
+  // How long to wait after a failed response.
   std::chrono::milliseconds pause_after(const ServerAnswer& answer);
 
  private:

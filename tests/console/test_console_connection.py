@@ -32,7 +32,7 @@ def test_a_killed_server_is_said_and_its_return_too(browser: Browser, tabs: list
     expect(tab.page.locator('[data-live="ok"]')).to_be_visible()
     server.end(signal.SIGKILL)
     expect(tab.page.get_by_text("Not live")).to_be_visible()
-    expect(tab.page.get_by_role("link", name="../a?b#c%2F")).to_be_visible()  # what was there stays
+    expect(tab.page.get_by_role("link", name="../a?b#c%2F")).to_be_visible()  # what was shown remains
     record(store, "second")
     with server:
         expect(tab.page.locator('[data-live="ok"]')).to_be_visible()

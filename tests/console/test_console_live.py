@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, Response, expect
 from prefix_proxy import PrefixProxy
 from scenario import Scenario
 
-SHOWN_SECONDS_MAX = 25  # five times what is promised
+SHOWN_SECONDS_MAX = 25  # five times the promised time
 TICK_BYTES_MAX = 2048
 TICKS_MS = 7000
 TAIL_BYTES_MAX = 8192  # a whole chart of 20,000 points is some 60 KB
@@ -82,7 +82,7 @@ def test_an_unchanged_view_asks_only_whether_something_changed(
     run.finish()
     page = charts_of(scenario, browser, tabs, run.uid)
     expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
-    page.wait_for_timeout(3000)  # the end of the run has come
+    page.wait_for_timeout(3000)  # the end of the run has arrived
     answers = listen(page)
     page.wait_for_timeout(TICKS_MS)
     assert len(answers) >= 2
@@ -131,4 +131,4 @@ def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scena
         page.locator(".tk-toolbar select").select_option(label="other")
         expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
         assert "x=metric" in page.url
-        page.close()  # before the server ends, which it would ask
+        page.close()  # before the server ends, which would otherwise ask

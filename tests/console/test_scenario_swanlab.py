@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from scenario import Scenario
 
 SCRIPT = "launch_example.py"
-SAMPLES = {"TRACKER_SYSTEM_INTERVAL": "0.1"}  # the script takes half a second, a person's takes minutes
-# Key, points, what the chart says of them, and of its left and its right end.
+SAMPLES = {"TRACKER_SYSTEM_INTERVAL": "0.1"}  # the script takes half a second, a user's takes minutes
+# Key, points, the texts of the chart, and of its left and its right end.
 CURVES = (
     ("loss", "1,600", "1,600 points as", "step 0 – 5: ", " 7,995: 0.00"),
     ("GroundTruth", "200", "all 200 points", "step 0: ", "step 199: "),

@@ -40,7 +40,7 @@ def test_a_killed_job_goes_on_in_its_run_and_is_seen_by_platform_and_person(
         job = scenario.start(*words, "--batch_time=0.05", **alone)
         wait_until((checkpoints / "epoch-6.npz").exists, SECONDS_MAX)
 
-        # The platform, while the job runs: time per iteration, progress, time to finish.
+        # The job platform, while the job runs: time per iteration, progress, time to finish.
         def logged() -> dict[str, list[float]]:
             run = remote.open_run("serverless-pilot/job-17")
             return {key: run.history(key).values.tolist() for key in PROGRESS}
@@ -54,7 +54,7 @@ def test_a_killed_job_goes_on_in_its_run_and_is_seen_by_platform_and_person(
         times = remote.open_run("serverless-pilot/job-17").history("iteration").times
         assert 0 < (times[-1] - times[-ITERATIONS]).item() / ITERATIONS < 60e6  # µs an iteration
 
-        # The person, while the job runs.
+        # The user, while the job runs.
         tab = scenario.log_in(browser, tabs)
         page = tab.page
         page.get_by_role("link", name="serverless-pilot").click()

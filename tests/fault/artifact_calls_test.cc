@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: what storing an artifact asks of the disk is bounded: how many blobs wait for one fsync,
-// when the disk begins, how often it is asked for its room. Method: system calls counted on both sides of each edge.
+// Goal: storing an artifact uses the disk within the limits of docs/limits.md: how many blobs wait for one fsync, when
+// writing to the disk starts, how often its free space is read. Method: system calls counted on both sides of each
+// edge.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In memory, unless a test says otherwise: files are never cloned there, and a file system is synced at once.
+// In memory by default: files are never cloned there, and a file system is synced at once.
 class ArtifactCallsTest : public ::testing::Test {
  protected:
   explicit ArtifactCallsTest(const std::string& parent = "/dev/shm/")
@@ -104,7 +105,7 @@ TEST_F(ArtifactCallsTest, ABatchIsBoundedInBytesAndTheFileBegun) {
     add(&batch, 1, 1);
     EXPECT_TRUE(is_named(0) && is_named(1)) << "at the bound";
     add(&batch, 2, kBlobBytesABatch - 1);
-    EXPECT_FALSE(is_named(2)) << "the count begins anew";
+    EXPECT_FALSE(is_named(2)) << "the count starts again";
     add(&batch, 3, kBlobBytesABatch);
     EXPECT_TRUE(is_named(2) && is_named(3)) << "whatever the last file has";
   }
@@ -148,7 +149,7 @@ TEST_F(ArtifactCallsTest, TheRoomOfALargeCopyIsTakenBeforeItIsMade) {
   EXPECT_EQ(at_first_read, 1);
 }
 
-// Bug: no byte free was taken for not knowing. As root artifacts and media went into what ext4 keeps for root.
+// Bug: no free bytes were treated as unknown. Root's artifacts and media used the space that ext4 reserves for root.
 TEST_F(ArtifactCallsTest, ADiskWithNothingFreeForThisUserHasNoRoom) {
   for (const bool full : {false, true}) {
     faulty_disk().free_blocks = full ? 0 : 1'000'000;
@@ -173,7 +174,7 @@ TEST_F(ArtifactCallsOnDiskTest, TheDiskIsAskedForItsRoomOnceForSoManyBytes) {
   for (const uint64_t more : {0, 1}) {
     std::vector<std::string> files{file("first", 0)};
     for (uint64_t n = 1; n <= kFiles; ++n) files.push_back(file(std::to_string(n), kBytes + (n == kFiles ? more : 0)));
-    const std::string behind = file("behind", 0);
+    const std::string next = file("next", 0);
     BlobBatch batch(blobs_);
     SnapshotOptions options;
     options.free_bytes_min = 1;
@@ -184,7 +185,7 @@ TEST_F(ArtifactCallsOnDiskTest, TheDiskIsAskedForItsRoomOnceForSoManyBytes) {
     EXPECT_EQ(faulty_disk().room_asked, 0);
     take(&snapshots, files[kFiles]);
     EXPECT_EQ(faulty_disk().room_asked, more == 0 ? 0 : 1);
-    take(&snapshots, behind);
+    take(&snapshots, next);
     EXPECT_EQ(faulty_disk().room_asked, 1) << "for this one, or not again";
   }
 }

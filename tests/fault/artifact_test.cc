@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: an artifact is in the store as a whole or not at all, whoever is killed or refused by the disk, and a collector
-// that is killed takes nothing that is referred to. Method: kills before each system call; a disk that fails.
+// Goal: an artifact is in the store as a whole or not at all, whatever process is killed or refused by the disk, and a
+// collector that is killed removes nothing that is referred to. Method: kills before each system call; a disk that
+// fails.
 #include <gtest/gtest.h>
 
 #include <filesystem>

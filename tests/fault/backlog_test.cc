@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: what waits behind a disk that stood still is committed in transactions of a bounded size, so that a disk that
-// fails half way, or a kill, keeps what was committed. Method: the store thread is held while texts become frames of
-// which one is larger than the bound; when it goes on, a second connection looks between its commits.
+// Goal: data that waited for a stalled disk is committed in transactions of a bounded size, so that a disk that fails
+// half way, or a kill, keeps what was committed. Method: the store thread is held while texts become frames of which
+// one is larger than the limit; when it continues, a second connection reads between its commits.
 #include <gtest/gtest.h>
 
 #include <atomic>

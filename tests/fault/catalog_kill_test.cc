@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a listing that is killed at any moment of building the catalog leaves one that the next listing goes on from;
+// Goal: a listing that is killed at any moment of building the catalog leaves one that the next listing can continue;
 // two at once do no harm. Method: children list a store again and again and are killed after random times; after each
 // kill, and at the end, a listing of our own must show every run.
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// F13, F16. A disk that refuses while `tracker gc` makes segments of an ended run: the run stays as it is, byte for
-// byte, nothing half-made stays, gc says what failed and the next one does it. Method: libc's calls are taken over
+// F13, F16. The disk fails while `tracker gc` makes segments of an ended run: the run is unchanged byte for byte,
+// nothing half-made remains, gc reports what failed and the next one does it. Method: libc's calls are replaced
 // (support/faulty_disk.h); a child compacts the same run again and again, and the disk fails some writes later each
 // time, from a random one on; with TRACKER_TEST_KILLS one write later.
 #include <cerrno>
@@ -33,7 +33,7 @@ class CompactEndedTest : public GcCompactTest {
     bytes_ = whole(path_);
   }
   static std::string whole(const std::string& path) { return read_file(path, 64 << 20).value_or(""); }
-  // What gc says and gives in a child whose disk fails after so many writes; "" where it did not have to.
+  // The report and result of gc in a child whose disk fails after so many writes; "" if it did not have to.
   struct Outcome {
     int code = -1;
     bool failed = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // F2, F16. Compaction replaces what is stored: a process that is killed between any two of its writes, or whose disk
-// fails there, loses nothing and doubles nothing, and the next one goes on. Method: libc's calls are taken over
+// fails there, loses nothing and doubles nothing, and the next one continues. Method: libc's calls are replaced
 // (support/faulty_disk.h); a child compacts the same log again and again, and dies or fails some writes later each
 // time, from a random one on; with TRACKER_TEST_KILLS one write later. Once as it is, and once with segments so small
 // that they are merged.

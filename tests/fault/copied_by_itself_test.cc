@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A training process that copies its own store, journal and all: each file of the copy is opened and closed, and with
-// the lock file goes the process's POSIX lock on it. A bug let the next `tracker ls` take the live run for a dead one:
-// points were stored twice or lost, and nobody was told. Method: a child copies its store again and again while it logs
+// A training process that copies its own store with its journal: each file of the copy is opened and closed, and
+// closing the lock file drops the process's POSIX lock on it. Bug: the next `tracker ls` considered the live run dead:
+// points were stored twice or lost, without a message. Method: a child copies its store again and again while it logs
 // to journal="disk", beside a recoverer without a pause; every acknowledged row is then there once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which store recovers the journal of a dead process: the one with the id that the journal names, at its path or in its
-// folder, and a copy of that store on request alone. A bug took the journal into the copy: the original lacked those
-// points for ever and said that nothing was lost. Method: a child logs, its store is copied, it logs on and is killed.
+// The store that recovers the journal of a dead process: the one with the id in the journal, at its path or in its
+// folder; a copy of that store only on request. Bug: the copy took the journal: the original lacked those points for
+// ever and reported that nothing was lost. Method: a child logs, its store is copied, it continues to log and is
+// killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

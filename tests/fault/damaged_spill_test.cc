@@ -104,7 +104,7 @@ uint64_t lost_after_recovery(const Sandbox& sandbox, uint64_t logged) {
   return account.dropped;
 }
 
-// Samples that are stored stood for points that are lost: so many fewer were counted.
+// Stored samples were counted in place of lost points, so too few were counted.
 TEST(DamagedSpillOfSampledRunTest, WhatIsLostIsCountedBesideSamplesOfTheSystem) {
   Sandbox sandbox;
   const uint64_t logged = make_dead_run_that_spilled(sandbox, 0.1);
@@ -126,7 +126,7 @@ struct SpillDamage {
 
 class DamagedSpillTest : public ::testing::TestWithParam<SpillDamage> {};
 
-// Each of these once said "Nothing lost" or took the ring away with what it held.
+// In each of these cases "Nothing lost" was reported, or the ring was removed with its content.
 // Promise P5: Damage or loss of the spill file is reported, and the missing points are counted.
 TEST_P(DamagedSpillTest, WhatIsSoundIsRecoveredAndTheRestCounted) {
   Sandbox sandbox;
@@ -180,8 +180,8 @@ TEST(SpillGapTest, AFrameThatIsTooFarAheadIsNotTaken) {
   EXPECT_GT(lost_after_recovery(sandbox, logged), 0u);
 }
 
-// An earlier recoverer that read rings has taken the numbers of frames behind damage: those would be stored over what
-// the rings have, which is whole.
+// An earlier recoverer that read rings has used the numbers of frames after the damage: those would overwrite what the
+// rings have, which is complete.
 TEST(SpillNumberTest, BehindDamageAFrameWhoseNumberIsTakenDoesNotComeBeforeTheRings) {
   Sandbox sandbox;
   constexpr uint64_t kLogged = 600;

@@ -92,7 +92,7 @@ TEST_F(DeadStateTest, AnotherUserSeesTheSameBeforeAndAfterTheDeath) {
   wait_child(child_);
 }
 
-// The bug: it was said to run, and to store soon what it had logged, for as long as its worker lived.
+// Bug: it was shown as running, with rows to be stored soon, as long as its worker lived.
 TEST_F(DeadStateTest, AProcessOfAnotherPidNamespaceThatDiedBeforeItsForkedWorkerIsNotSaidToLive) {
   NEEDS(kRoot);
   Shared<std::atomic<int>> enough;

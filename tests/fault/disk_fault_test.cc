@@ -65,7 +65,7 @@ int64_t value_of(int64_t step) {
   return static_cast<int64_t>(bits ^ bits >> 31);
 }
 
-// Logs the next step of x. Steps that were dropped stand in the run's account.
+// Logs the next step of x. Dropped steps are in the run's account.
 void log_next(trk_run* run, Tally* tally) {
   const auto step = static_cast<int64_t>(tally->accepted.load() + tally->dropped.load());
   const trk_code code = trk_log_i64(run, "x", TRK_NUL_TERMINATED, value_of(step), step);
@@ -277,7 +277,7 @@ TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   EXPECT_EQ(account.texts.stored + account.texts.dropped, 1u + kTexts);
 }
 
-// Regression: the end was written into a journal on that disk by the caller, who waited as long as the disk did.
+// Regression: the caller wrote the end into a journal on that disk, and waited as long as the disk did.
 TEST(JournalOnADiskTest, WhereTheDiskStandsStillFinishWaitsNoLongerThanItsTime) {
   Sandbox sandbox;
   Shared<Tally> tally;
@@ -292,7 +292,7 @@ TEST(JournalOnADiskTest, WhereTheDiskStandsStillFinishWaitsNoLongerThanItsTime) 
     const int64_t before = now_ns();
     CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT);
     tally->finish_ns = now_ns() - before;
-    ::_exit(0);  // with the threads that stand in a write
+    ::_exit(0);  // with the threads that are blocked in a write
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
@@ -374,8 +374,8 @@ TEST_P(SlowDiskTest, FinishKeepsItsBoundWhileEachFsyncTakesFiveSeconds) {
 INSTANTIATE_TEST_SUITE_P(Disks, SlowDiskTest, ::testing::Values("sqlite", "frames"),
                          [](const auto& test) { return std::string(test.param); });
 
-// P1: what a container's death and a power loss may cost. Medians: one round that is late on a busy machine says
-// nothing of the rhythm.
+// P1: what a container's death and a power loss may cost. Medians: one late round on a busy machine does not show the
+// rhythm.
 constexpr int64_t kCommitEachMs = 100, kFsyncEachMs = 1000;
 int64_t milliseconds(std::chrono::milliseconds time) { return time.count(); }
 
@@ -403,7 +403,7 @@ TEST(CommitRhythmTest, CommitsComeTenTimesASecondWithAnFsyncEachSecond) {
       CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
       if (const uint64_t now = status_of(run).points_stored; std::exchange(stored, now) != now)
         commits.push_back(now_ns());
-      // A commit may take several of them, one behind the other.
+      // A commit may need several of them, one after the other.
       const int now = faulty_disk().fsyncs.load();
       if (std::exchange(synced, now) != now && (fsyncs.empty() || now_ns() - fsyncs.back() > 300'000'000))
         fsyncs.push_back(now_ns());
@@ -420,7 +420,7 @@ TEST(CommitRhythmTest, CommitsComeTenTimesASecondWithAnFsyncEachSecond) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
-// Nothing comes behind it that would wake the thread that stores.
+// Nothing follows that would wake the thread that stores.
 TEST(CommitRhythmTest, WhatIsLoggedLastBeforeAPauseIsSyncedWithinASecond) {
   Sandbox sandbox;
   const int status = run_child([&] {
@@ -436,7 +436,7 @@ TEST(CommitRhythmTest, WhatIsLoggedLastBeforeAPauseIsSyncedWithinASecond) {
       waited_ms.push_back((now_ns() - logged_ns) / 1'000'000);
     }
     std::nth_element(waited_ms.begin(), waited_ms.begin() + 2, waited_ms.end());
-    std::fprintf(stderr, "an fsync %lld ms behind the last call\n", static_cast<long long>(waited_ms[2]));
+    std::fprintf(stderr, "an fsync %lld ms after the last call\n", static_cast<long long>(waited_ms[2]));
     // What is ahead is counted from the drain before the call, so that it may be less by that.
     CHILD_CHECK(waited_ms[2] <= 5 * milliseconds(kSyncInterval) * kSlowDown);
     CHILD_CHECK(waited_ms[2] >= milliseconds(kSyncInterval - kSyncAheadAlone - 2 * kDrainInterval));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A limit on the size of files (ulimit -f) is a full disk: it kills no program, at init or in a log call, and status()
-// says what the store does; nor does a stderr that takes nothing. Method: children that log through the C ABI under
+// shows the state of the store; nor does a stderr without a reader. Method: children that log through the C ABI under
 // limits, the signals at their default.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(FileSizeTest, ARunThatReachesTheLimitIsDegradedAndLives) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
-// The bug: the first line that the library said ended the program.
+// Bug: the library's first line ended the program.
 // Promise P4: A stderr without a reader, a limit on file sizes and `dlclose()` end no process.
 TEST(FileSizeTest, AStderrThatIsAPipeNobodyReadsKillsNobody) {
   Sandbox sandbox;
@@ -80,7 +80,7 @@ TEST(FileSizeTest, AStderrThatIsAPipeNobodyReadsKillsNobody) {
     options.project = "p";
     options.id = "r";
     trk_run* run = nullptr;
-    if (trk_init(&options, &run, nullptr) != TRK_OK) return 1;  // says that it records
+    if (trk_init(&options, &run, nullptr) != TRK_OK) return 1;  // reports that it records
     (void)trk_log_f64(run, "", TRK_NUL_TERMINATED, 1, 0);
     if (trk_log_f64(run, "x", TRK_NUL_TERMINATED, 1, 0) != TRK_OK || trk_finish(run, 0, nullptr) != TRK_OK) return 2;
     (void)trk_log_f64(run, "x", TRK_NUL_TERMINATED, 1, 0);

@@ -73,8 +73,8 @@ int use_inherited_run(trk_run* run, trk_metric* metric, int number) {
   return 0;
 }
 
-// AddressSanitizer's allocator is not made ready for a fork: where a thread holds one of its locks, the child waits for
-// ever in its first allocation. Other builds tell whether one of ours hangs.
+// AddressSanitizer's allocator is not prepared for a fork: if a thread holds one of its locks, the child waits for ever
+// in its first allocation. Other builds show whether one of ours hangs.
 constexpr bool kForkLeavesAllocatorLocked = kAddressSanitizer;
 
 // In a process of its own: threads and forks together.
@@ -99,7 +99,8 @@ int fork_while_threads_log(int forks, Shared<std::atomic<int64_t>[kThreads]>* re
   }
   g_stop = true;
   for (std::thread& thread : threads) thread.join();
-  CHILD_CHECK(trk_flush(run, 20'000 * kSlowDown) == TRK_OK);  // a slow machine is behind by more than finish() waits
+  // on a slow machine the backlog takes longer than finish() waits
+  CHILD_CHECK(trk_flush(run, 20'000 * kSlowDown) == TRK_OK);
   const trk_code ended = trk_finish(run, 0, nullptr);
   CHILD_CHECK(ended == TRK_OK || ended == TRK_TIMEOUT);  // it waits 2 s for the disk; the next process stores the end
   return 0;

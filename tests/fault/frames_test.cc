@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// F17. A run on a file system where SQLite cannot live: .frames files are read while they grow, become a database when
-// the run ends, and no kill at any step loses or doubles a row. Method: TRACKER_STORE_FILES=frames, kill -9 at random
-// instants, before each system call of the builder, and appends while the builder stands before each of them.
+// F17. A run on a file system where SQLite does not work: .frames files are read while they grow, become a database
+// when the run ends, and no kill at any step loses or doubles a row. Method: TRACKER_STORE_FILES=frames, kill -9 at
+// random instants, before each system call of the builder, and appends while the builder is stopped before each of
+// them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +91,7 @@ TEST_F(FramesTest, ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase) {
   }
   EXPECT_GT((*view)->points(), before);
   build_ended_frames(store->list_runs().at(0).path);
-  EXPECT_THAT(names_in(sandbox_), ::testing::Contains(".frames")) << "nobody builds while the writer lives";
+  EXPECT_THAT(names_in(sandbox_), ::testing::Contains(".frames")) << "no process builds while the writer lives";
   progress_->stop = 1;
   EXPECT_EQ(exit_code_of(wait_child(child)), 0);
   EXPECT_THAT(names_in(sandbox_), ::testing::UnorderedElementsAre(".json", ".db"));
@@ -138,7 +139,7 @@ void make_ended_run(const Sandbox& sandbox) {
   for (const std::string& folder : sandbox.journal_folders()) std::filesystem::remove_all(folder);
 }
 
-// A frame of an event alone, behind the last one that `file` knows of.
+// A frame with one event, after the last frame of `file`.
 FrameRecord next_record(const WriterStore& file, const Id128& writer) {
   Frame frame;
   frame.writer = writer;
@@ -216,7 +217,7 @@ TEST_F(FramesTest, ADatabaseThatHoldsMoreStaysWhereASlowerBuilderComesToItsEnd) 
   EXPECT_GT(pauses, kSlowDown == 1 ? 10 : 3) << "is ptrace allowed here?";
 }
 
-// Bug: it was written over, where a recoverer had died behind its first frame.
+// Bug: it was overwritten if a recoverer had died after its first frame.
 TEST_F(FramesTest, WhatARecovererHasAppendedIsNotWrittenOver) {
   make_ended_run(sandbox_);
   const std::string folder = sandbox_.store() + "/runs/p/r";

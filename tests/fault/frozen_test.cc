@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// F22. A process that is stopped, and whose wall clock is a day off when it goes on, is lost to readers on other hosts
-// and running again afterwards; nobody takes its run for dead, every row is kept in its order, and times go back only
-// where the clock did. Method: SIGSTOP, a clock_gettime of our own with an offset, and readers whose clock is a
-// number. TRACKER_TEST_SECONDS sets how long a stop lasts.
+// F22. A process that is stopped, and whose wall clock is a day off when it continues, is lost to readers on other
+// hosts and running again afterwards; no process considers its run dead, every row is kept in its order, and times go
+// back only where the clock did. Method: SIGSTOP, a clock_gettime of our own with an offset, and readers whose clock is
+// a number. TRACKER_TEST_SECONDS sets how long a stop lasts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ struct Ledger {
 };
 std::atomic<int64_t>* g_clock_offset_us = nullptr;
 
-int log_until_told(Ledger* ledger) {
+int log_until_stopped(Ledger* ledger) {
   g_clock_offset_us = &ledger->clock_offset_us;
   trk_run* run = open_run("r");
   CHILD_CHECK(run != nullptr);
@@ -57,7 +57,7 @@ class FrozenTest : public ::testing::Test {
     ASSERT_LT(now_ns(), deadline);
   }
 
-  // Stopped for a while; when it goes on its clock has jumped.
+  // Stopped for a while; when it continues its clock has jumped.
   void stop_and_jump(int64_t jump_us, int seconds) {
     ASSERT_EQ(::kill(child_, SIGSTOP), 0);
     int status = 0;
@@ -91,7 +91,7 @@ TEST_F(FrozenTest, AStoppedProcessIsLostAndThenRunningAgainWithEveryRowOverJumps
   const int seconds = given != nullptr && std::atoi(given) > 0 ? std::atoi(given) : 5;
   child_ = start_child([&] {
     ::setsid();  // else the kernel continues it when the shell that started the test ends (an orphaned process group)
-    return log_until_told(&*ledger_);
+    return log_until_stopped(&*ledger_);
   });
   while (ledger_->accepted.load() < 300) sleep_ms(5);
   view_ = std::move(*RunView::open(Store::open(sandbox_.store())->list_runs().at(0)));

@@ -55,7 +55,7 @@ void fill_with_numbers(Run* run, Ledger* ledger) {
 
 std::string text_of(int i) { return "text " + std::to_string(i) + std::string(1000, '.'); }
 
-// Bug: they waited in memory. Of 20 texts that were logged right behind the full ring a kill took 16.
+// Bug: they waited in memory. Of 20 texts that were logged right after the ring was full a kill lost 16.
 TEST(FullRingKillTest, TextsConfigAndSummaryOfARingThatIsFullForNumbersAreAllRecovered) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// F17. A store on a real FUSE file system without links, locks and shared mappings, which stalls and fails: chosen at
-// init without being told, the training is not held up, and the run is complete when the mount is back. Method: a FUSE
-// server of our own in a mount namespace. TRACKER_TEST_SECONDS sets how long a mount is away.
+// F17. A store on a real FUSE file system without links, locks and shared mappings, which stalls and fails: recognised
+// at init, the training is not delayed, and the run is complete when the mount is back. Method: a FUSE server of our
+// own in a mount namespace. TRACKER_TEST_SECONDS sets how long a mount is away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,8 +103,8 @@ int fault_ms() {
 
 class FuseBeginTest : public FuseStoreTest, public ::testing::WithParamInterface<Stall> {};
 
-// The bugs: init opened the store on the caller's thread, for as long as the mount was away; where no store was there
-// yet it was only looked for, which a frozen volume answers, and made on the caller's thread.
+// Bugs: init opened the store on the caller's thread, for as long as the mount was away; a store that did not exist yet
+// was only searched for, which a frozen volume answers, and made on the caller's thread.
 TEST_P(FuseBeginTest, ARunThatBeginsWhileTheMountIsAwayIsNotHeldUpAndIsCompleteAfterwards) {
   on_fuse([&] {
     ledger_->faults.stall = GetParam();

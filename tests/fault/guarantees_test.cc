@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// status() says what is survived right now with each kind of journal, and what it says is so: a kill loses nothing
-// where the process is survived. A small /dev/shm is taken to an eighth. Method: one run a kind, killed; a tmpfs in a
-// mount namespace.
+// status() shows what is survived right now with each kind of journal, and it is true: a kill loses nothing if the
+// process is survived. Of a small /dev/shm an eighth is used. Method: one run a kind, killed; a tmpfs in a mount
+// namespace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

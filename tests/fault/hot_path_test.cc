@@ -21,7 +21,7 @@
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 thread_local uint64_t t_allocations = 0;
 
-// glibc's own names behind the ones that this program replaces.
+// glibc's own names of the functions that this program replaces.
 extern "C" {
 void* __libc_malloc(size_t size);                // NOLINT
 void* __libc_calloc(size_t count, size_t size);  // NOLINT
@@ -47,7 +47,7 @@ struct Outcome {
   std::atomic<uint64_t> allocations;
 };
 
-// Runs `calls` on a thread that is killed at its first system call; it says through memory that it is done.
+// Runs `calls` on a thread that is killed at its first system call; it reports through memory that it is done.
 void expect_no_calls(const std::function<std::function<bool()>()>& prepare) {
   Shared<Outcome> outcome;
   const pid_t child = start_child([&] {

@@ -18,7 +18,7 @@ namespace {
 constexpr int kThreads = 8;
 constexpr uint64_t kStepsMax = 1u << 26;
 
-// What a logging thread says of itself: calls that have returned, and which of them were dropped.
+// A logging thread's own record: calls that have returned, and which of them were dropped.
 struct ThreadLedger {
   std::atomic<uint64_t> returned;
   std::atomic<uint64_t> dropped;
@@ -84,7 +84,7 @@ void compare(ReadRun& run, int thread, ThreadLedger& ledger) {
     EXPECT_EQ(rows.steps[at], static_cast<int64_t>(returned)) << "only the call in flight may be there";
     ++at;
   }
-  EXPECT_EQ(at, rows.size()) << name << " has rows that nobody logged";
+  EXPECT_EQ(at, rows.size()) << name << " has rows that were not logged";
   const uint64_t counted = run.view == nullptr ? 0 : dropped_in_store(*run.view, name);
   EXPECT_GE(counted, dropped) << name;
   EXPECT_LE(counted, dropped + 1) << name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// F2, F10. Memory of the training: a process that the kernel kills in a cgroup for want of memory has lost nothing, and
-// what a training frees behind init() is free, for no process and no thread of ours keeps a page of it. Method: a
-// memory cgroup of the test's own; a large block that is touched before init. TRACKER_TEST_MIB sets its size.
+// F2, F10. Memory of the training: a process that the kernel kills because its cgroup is out of memory has lost
+// nothing, and what a training frees after init() is free, because no process and no thread of ours keeps a page of it.
+// Method: a memory cgroup of the test's own; a large block that is touched before init. TRACKER_TEST_MIB sets its size.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ int log_and_eat(const MemoryGroup& group, uint64_t start, Ledger* ledger) {
     CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 5, step) == TRK_OK);
     ledger->accepted.fetch_add(1);
   }
-  return 2;  // nobody killed it
+  return 2;  // it was not killed
 }
 
 // F2. Each time at another moment: how much is logged meanwhile differs.

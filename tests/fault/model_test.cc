@@ -328,7 +328,7 @@ class World {
       fresh.pop_back();
     }
     empty_attempts_ = 0;
-    EXPECT_TRUE(fresh.empty()) << "a writer that nobody started, rank " << fresh.back()->identity.rank;
+    EXPECT_TRUE(fresh.empty()) << "a writer that was not started, rank " << fresh.back()->identity.rank;
     place_writers((*view)->writers());
   }
 
@@ -438,7 +438,7 @@ class World {
     model_.writers = std::move(placed);
   }
 
-  // What lies there at rest, as the recovery of a dead writer would go on with it.
+  // Compacts files at rest, as the recovery of a dead writer would continue them.
   void compact() {
     const auto folder = run_folder();
     auto view = folder ? RunView::open(*folder) : Result<std::unique_ptr<RunView>>(Status(Code::kNotFound, ""));
@@ -450,7 +450,7 @@ class World {
         set_compaction_gather_for_testing(gather_ns);
         auto db = WriterDb::open_or_create(folder->path, writer.identity);
         if (!db.ok()) return 1;
-        (*db)->for_the_dead();
+        (*db)->keep_heartbeat();
         while ((*db)->compact(UINT64_MAX)) continue;
         return (*db)->finish().ok() ? 0 : 1;
       };
@@ -475,7 +475,7 @@ class World {
       std::filesystem::rename(store_path_, to);
     } else {
       std::filesystem::copy(store_path_, to, std::filesystem::copy_options::recursive);
-      if (random_() % 2 == 0) return;  // the copy is left, and the run goes on where it was
+      if (random_() % 2 == 0) return;  // the copy is left, and the run continues where it was
     }
     store_path_ = to;
   }

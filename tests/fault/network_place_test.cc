@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A journal is never mapped from a network or FUSE file system: it goes to the next place, that is said once, and
-// status() says which. Method: a real FUSE mount where it is allowed; for NFS and its like, what statfs(2) answers is
-// replaced.
+// A journal is never mapped from a network or FUSE file system: the next place is used, which is reported once, and
+// status() shows it. Method: a real FUSE mount if allowed; for NFS and its like, the result of statfs(2) is replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +16,7 @@ namespace {
 
 constexpr uint32_t kNfs = 0x6969;
 
-// Logs into a run whose journal was wanted at `wanted`, and checks where it lies, and that nothing is lost.
+// Logs into a run whose journal was wanted at `wanted`, and checks where it is, and that nothing is lost.
 void expect_journal(const char* wanted, const std::string& got, bool survives_process) {
   trk_run* run = open_run("r", nullptr, wanted);
   CHILD_CHECK(run != nullptr);

@@ -394,7 +394,7 @@ INSTANTIATE_TEST_SUITE_P(Of, TailedPartTest,
                            return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
                          });
 
-// What recovery stores in the next part the reader may have seen: nobody knows what the part held.
+// The reader may have seen what recovery stores in the next part: the content of the part is unknown.
 TEST_P(NextPartOfTest, AReaderOfAPartThatRecoveryCannotReadSeesAllRowsOfTheNextOne) {
   constexpr int64_t kManyBefore = 200 * kBefore;  // more than rings hold
   Shared<std::atomic<int>> stage;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A process that may start no thread (RLIMIT_NPROC, a full cgroup): the next command recovers what fits its rings, the
-// rest is counted, and one line says so. Method: children without the right to a second thread; root becomes a user of
-// its own first, because that limit does not bind root.
+// rest is counted, and one line reports it. Method: children without the right to a second thread; root becomes a user
+// of its own first, because that limit does not bind root.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A store in other hands: copied while it is written, moved away and back, read by a user who may not write it or not
-// even read it. Readers work or say what is wrong, and never disturb the writer. Method: a live writer in a child, for
-// the database and for .frames files; a reader as `nobody` where the test is root.
+// even read it. Readers work or report what is wrong, and never disturb the writer. Method: a live writer in a child,
+// for the database and for .frames files; a reader as `nobody` if the test is root.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -70,7 +70,7 @@ class OtherReaderTest : public ::testing::TestWithParam<const char*> {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox_.store()))
       ::chmod(entry.path().c_str(), entry.is_directory() ? 0755 : 0644);
   }
-  // Exit code of `body` as nobody.
+  // Exit code of `body` as the user nobody.
   static int as_nobody(const std::function<int()>& body) {
     return exit_code_of(run_child([&] {
       CHILD_CHECK(::setgid(kNobody) == 0 && ::setuid(kNobody) == 0);

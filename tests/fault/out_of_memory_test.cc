@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run that the kernel has killed for want of memory loses nothing and says what it died of; one that died otherwise
-// says nothing of the kind. Method: a cgroup's files of our own making; and a real cgroup with a limit, where this
-// machine lets one be made.
+// A run that the kernel has killed for lack of memory loses nothing and shows the cause of its death; one that died
+// otherwise shows no such cause. Method: a cgroup's files of our own making; and a real cgroup with a limit, if this
+// machine allows one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// F13. While a run logs, one process polls it as a console does and another parks in an open transaction on its
-// database: log calls stay as they are, the WAL stays bounded, it is said once, and the run is one. Method: 15 s
+// F13. While a run logs, one process polls it as a console does and another stays in an open transaction on its
+// database: log calls are not slower, the WAL stays bounded, it is reported once, and the run is one. Method: 15 s
 // without the two, 23 s with them, 8 s without again; of each second the time that one call in 1,000 exceeds, and the
-// medians of these compared; SQLite itself as the parked reader. TRACKER_TEST_SECONDS sets how long it is with them;
-// for more than 10 minutes the limit is the real one of 256 MiB, else 4 MiB.
+// medians of these compared; SQLite itself as the reader that stays. TRACKER_TEST_SECONDS sets how long it is with
+// them; for more than 10 minutes the limit is the real one of 256 MiB, else 4 MiB.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -55,7 +55,7 @@ int log_recorded(const Sandbox& sandbox, const char* files) {
 
 class PowerCutTest : public ::testing::TestWithParam<const char*> {
  protected:
-  // What a machine finds that starts again: at least `needed` rows from the first on, and no row that nobody logged.
+  // What a restarted machine finds: at least `needed` rows from the first on, and no row that was not logged.
   void expect_sound(PowerCut cut, uint64_t needed) {
     const std::string store = disk_ + "/store";
     if (needed == 0 && !Store::open(store).ok()) return;
@@ -71,7 +71,7 @@ class PowerCutTest : public ::testing::TestWithParam<const char*> {
     }
     EXPECT_TRUE(std::is_sorted(rows.steps.begin(), rows.steps.end(), std::less_equal<>())) << "no row twice";
     for (size_t i = 0; i < rows.size(); ++i)
-      ASSERT_EQ(rows.bits[i], bits_of_step(rows.steps[i])) << "a row that nobody logged";
+      ASSERT_EQ(rows.bits[i], bits_of_step(rows.steps[i])) << "a row that was not logged";
     if (needed == 0) return;
     if (!may_have_gaps) {
       EXPECT_THAT(run.problems, ::testing::IsEmpty());

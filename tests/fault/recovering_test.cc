@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// While another process or thread recovers a dead run's journal, nobody takes the dead process for a living one, and
-// nobody reads half of the run without a word. Method: a child or a thread holds the journal as a recoverer does, for
-// longer than is waited, or lets go of it meanwhile.
+// While another process or thread recovers a dead run's journal, the dead process is not considered alive, and a reader
+// that gets only part of the run reports it. Method: a child or a thread holds the journal as a recoverer does, for
+// longer than readers wait, or releases it meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ TEST(RecoveringTest, ARecovererThatIsGoneInAMomentIsWaitedFor) {
   EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kRows));
 }
 
-// Bug: points alone were counted, and of rings that nobody can read nothing was said.
+// Bug: only points were counted, and unreadable rings were not reported.
 TEST(RecoveringTest, WhereOnlyRingsWaitThatNobodyCanReadThatIsSaidToo) {
   Sandbox sandbox;
   make_run_to_recover();
@@ -118,7 +118,7 @@ std::thread recovering_thread(const std::string& dir, std::atomic<int>* holds, i
   return out;
 }
 
-// Bug: it was taken for a journal that this process writes, and not looked at.
+// Bug: it was treated as a journal that this process writes, and not read.
 TEST(RecoveringTest, AnotherThreadOfThisProcessIsWaitedForLikeAnotherProcess) {
   Sandbox sandbox;
   make_run_to_recover();

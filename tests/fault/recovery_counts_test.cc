@@ -71,7 +71,7 @@ class RingWords {
 
 struct Instant {
   const char* name;
-  uint64_t at_behind, accepted_behind;  // by how many values these lag behind the record that is there
+  uint64_t at_behind, accepted_behind;  // by how many values these lag behind the existing record
 };
 
 void PrintTo(const Instant& instant, std::ostream* out) { *out << instant.name; }
@@ -246,8 +246,8 @@ TEST(DiedWithinATextTest, OneThatIsNotCountedYetIsReadAndNoneIsMissing) {
   EXPECT_EQ(run.view->losses().texts.dropped, 0u);
 }
 
-// What it had accepted stands in the other rings before it goes: nobody knows of it otherwise once the database, which
-// had all of it, is gone too.
+// The counts of the rows that it had accepted are in the other rings before it is removed: nothing else has them once
+// the database, which had all of it, is gone too.
 TEST(LeavingRingTest, AProcessThatDiesWithTheUnlinkingOfARingHasSaidWhatItHadAccepted) {
   Sandbox sandbox;
   Shared<std::atomic<uint64_t>> logged;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What decides in recovery, and what only seems to: the position in the database and not the hint in the ring, the lock
-// and not the pid. Method: rings and definitions of killed and of living children are changed to say something else.
+// and not the pid. Method: rings and definitions of killed and of living children are changed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kPoints = 600;
 constexpr size_t kReleasedOffset = 128, kTailOffset = 64;  // docs/formats/ring.md
 
-// A third is committed, the rest lies in the ring.
+// A third is committed, the rest is in the ring.
 void make_dead_run() {
   ASSERT_EQ(exit_code_of(run_child([] {
               trk_run* run = open_run("r", "block");
@@ -106,7 +106,7 @@ void rename_owner(const std::string& dir, int64_t pid, uint64_t pid_start, uint6
   ASSERT_EQ(::rename(made.c_str(), join_path(dir, "defs").c_str()), 0);
 }
 
-// After a reboot of a container, or in another pid namespace, a pid names somebody else.
+// After a reboot of a container, or in another pid namespace, a pid is that of another process.
 // Promise P1: A journal is live exactly while its `fcntl` lock is held, whatever its pid says.
 TEST(PidTest, AFreeLockIsADeadProcessThoughItsPidLives) {
   Sandbox sandbox;
@@ -150,7 +150,7 @@ void expect_points_in(ReadRun* run, const std::string& metric) {
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.bits[i], i * 3);
 }
 
-// Bug: a bad byte there and nobody recovered the rings, though the store knew whose they were.
+// Bug: after a bad byte there no process recovered the rings, though the store had their writer's identity.
 TEST_P(BadDefinitionsTest, ABadByteInWhoWroteThemCostsNothingWhereTheStoreKnows) {
   for (const size_t at : {0, 7, 8, 11, 12, 16, 40, 200}) {
     SCOPED_TRACE(at);
@@ -176,7 +176,7 @@ TEST(NoDefinitionsTest, WithoutDefinitionsTheRingsAreReadAndTheirMetricsHaveName
   make_dead_run();
   const std::string dir = sandbox.journal_folders().at(0);
   ASSERT_TRUE(std::filesystem::remove(dir + "/defs"));
-  const timespec old[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};  // as old as what is taken for half made
+  const timespec old[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};  // as old as files that count as abandoned
   ASSERT_EQ(::utimensat(AT_FDCWD, dir.c_str(), old, 0), 0);
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
@@ -220,8 +220,8 @@ TEST(UnreadRingTest, ARingThatIsNoFileCountsAsUnknownBeforeAndBehindTheRecovery)
   EXPECT_EQ(run.view->losses().dropped, 0u);
 }
 
-// A power cut may leave zeros. Bug: a ring of a header of zeros was taken for one that was never used, and all that had
-// lain in it was gone without a word.
+// A power cut may leave zeros. Bug: a ring with a header of zeros was treated as one that was never used, and its
+// content was lost without a report.
 TEST(UnreadRingTest, ARingWhoseHeaderReadsAsZerosCountsAsUnknown) {
   for (const bool all : {false, true}) {
     Sandbox sandbox;
@@ -254,8 +254,8 @@ TEST(UnreadRingTest, ARingOfZerosOfWhichNothingWasStoredWasNeverUsed) {
   expect_each_point_once(sandbox);
 }
 
-// What a live run does that is recovered and killed before it has found out: it spills under numbers that the recoverer
-// has given away. Bug: those were taken for stored, and what the recoverer had read from the rings was stored again.
+// A live run that was recovered and killed before it noticed that: it spills under numbers that the recoverer has used.
+// Bug: those counted as stored, and what the recoverer had read from the rings was stored again.
 TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOnceByTheirPositions) {
   constexpr uint64_t kPerFrame = 6, kNonce = 0x1100;
   Sandbox sandbox;
@@ -292,8 +292,8 @@ TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOn
   EXPECT_EQ(second.view->losses().dropped, 0u);
 }
 
-// Bug: one flipped bit in what a ring's header says was accepted was 4611686018427387904 points that are lost, for
-// good.
+// Bug: one flipped bit in the count of accepted points in a ring's header made 4611686018427387904 lost points, for
+// ever.
 TEST(CounterTest, ACountThatCannotBeIsAnUnknownNumber) {
   constexpr size_t kBefore = 56, kAccepted = 72, kTexts = 88, kUnfiled = 136;  // docs/formats/ring.md
   static_assert(1ull << 49 > kLossCountMax);
@@ -333,8 +333,8 @@ TEST(NoRingsTest, WhereNoneIsLeftAnUnknownNumberIsLost) {
   EXPECT_EQ(again.view->losses().unread_rings, 1u);
 }
 
-// Bug: what the database and the spill file call a series was called damaged/series-1 by the recoverer, with values of
-// another type: of all rows those behind the damage alone could be read, as wrong numbers.
+// Bug: the recoverer named a series damaged/series-1, with values of another type, though the database and the spill
+// file had its name: only rows after the damage could be read, as wrong numbers.
 TEST(DefinitionsTest, WhatTheFileLacksIsKnownFromWhatIsStored) {
   for (const bool gone : {true, false}) {
     Sandbox sandbox;

@@ -203,13 +203,13 @@ int recover_parts_and_die(const Sandbox& sandbox, int parts) {
   return 0;
 }
 
-// The names alone may be more than one frame can be: all of them in one was refused, by each recoverer anew.
+// The names alone may be more than fits one frame: all of them in one was refused, by each recoverer again.
 TEST(RecoveryTest, ARecovererKilledBetweenTheFramesOfManyDefinitionsLosesAndDoublesNothing) {
   constexpr uint32_t kCount = 2 * kSeriesAFrame + 50;
   for (const auto& each : {std::pair(0, false), {1, false}, {2, false}, {3, false}, {0, true}, {1, true}}) {
     const int parts = each.first;
     const bool spill = each.second;
-    SCOPED_TRACE(fmt::format("killed behind {} parts, {} a spill file", parts, spill ? "with" : "without"));
+    SCOPED_TRACE(fmt::format("killed after {} parts, {} a spill file", parts, spill ? "with" : "without"));
     Sandbox sandbox;
     make_dead_run_of_many_metrics(sandbox, kCount, spill);
     for (int i = 0; i < 2; ++i)
@@ -263,7 +263,7 @@ TEST(RecoveryTest, AJournalOfAnotherStoreIsLeftAlone) {
   expect_whole(sandbox, 300);
 }
 
-// What follows a gap in the spill file still lies in the rings: both would be the same points twice.
+// What follows a gap in the spill file is still in the rings: both would be the same points twice.
 TEST(RecoveryTest, FramesBehindAGapInTheSpillFileAreNotReplayed) {
   Sandbox sandbox;
   make_dead_run(300);

@@ -154,7 +154,7 @@ TEST(RemoveKillTest, ARunThatIsCopiedToAnotherStoreIsRemovedThereWithoutTheOrigi
   EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
 }
 
-// The bug: rm of a copy took what waited for the run, and "Nothing lost" was said of it.
+// Bug: rm of a copy removed the journal that waited for the run, and "Nothing lost" was reported of it.
 // Promise P3: Removing a copy of a run leaves the waiting journal to the other copy.
 TEST(RemoveKillTest, OfACopyThatIsRemovedTheRunsJournalStays) {
   const Sandbox sandbox;
@@ -183,7 +183,7 @@ TEST(RemoveKillTest, TheLastOfARunAndItsCopyTakesTheJournalWithIt) {
   EXPECT_TRUE(sandbox.journal_folders().empty());
 }
 
-// The bug: a copy whose removal was cut short condemned the journal of the run, which stood in another project.
+// Bug: a copy whose removal was interrupted condemned the journal of the run, which was in another project.
 TEST(RemoveKillTest, ACopyInTheTrashCondemnsNoJournalOfARunThatWasMoved) {
   const Sandbox sandbox;
   make_dead_run();
@@ -245,7 +245,7 @@ TEST(RemoveKillTest, ARemovalKilledBeforeAnySystemCallTakesTheRunWithItsJournalO
     (points == 0 ? gone : whole) += 1;
     (void)empty_trash(*store, false, realtime_us(), &problems);
     EXPECT_EQ(list_dir(sandbox.store() + "/trash").value_or({kTrashLockFile}).size(), 1u);
-    for (const std::string& left : sandbox.journal_folders())  // at most one that says nothing any more
+    for (const std::string& left : sandbox.journal_folders())  // at most one that has no meaning any more
       EXPECT_FALSE(path_exists(left + "/defs"));
     EXPECT_EQ(points_of(sandbox), points);
     if (!killed) break;

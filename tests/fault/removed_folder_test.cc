@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A run whose folder, or whose whole store, is deleted while it is recorded goes on in a new one: what comes is stored,
-// what went is counted, and the run ends as what it ended as. Method: the folder is removed between two flushes, by
-// way of each kind of files.
+// A run whose folder, or whose whole store, is deleted while it is recorded continues in a new one: new rows are
+// stored, lost ones counted, and the run ends in its own state. Method: the folder is removed between two flushes, for
+// each kind of files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -147,9 +147,9 @@ TEST_P(RemovedFolderTest, NoNumberOfAFrameThatWentIsGivenAgain) {
   EXPECT_EQ(trk_flush(run, kFlushMs), TRK_OK);
   EXPECT_EQ(trk_finish(run, 0, nullptr), TRK_OK);
   trk_free(run);
-  const std::vector<uint64_t> behind = numbers_in(sandbox_.store());
-  ASSERT_THAT(behind, ::testing::Not(::testing::IsEmpty()));
-  EXPECT_GT(behind.front(), before.back());
+  const std::vector<uint64_t> after = numbers_in(sandbox_.store());
+  ASSERT_THAT(after, ::testing::Not(::testing::IsEmpty()));
+  EXPECT_GT(after.front(), before.back());
 }
 
 TEST_P(RemovedFolderTest, RemovedJustBeforeTheEndTheRunEndsAllTheSame) {
@@ -187,7 +187,7 @@ TEST_P(RemovedFolderTest, RemovedTwiceEverythingThatWentIsCounted) {
 
 std::string nested_name(int i) { return "layers/" + std::to_string(i); }
 
-// What was said of the run stood in one frame: one above 64 MiB was refused, by each new file anew.
+// The run's config and the like were in one frame: one above 64 MiB was refused, by each new file again.
 TEST_P(RemovedFolderTest, WhatWasSaidOfTheRunIsSaidAgainInFramesOfBoundedSize) {
   constexpr int kCount = 2 * kSeriesAFrame + 50;
   const std::string large(kBytesAFrame, 'c');
@@ -229,7 +229,7 @@ TEST_P(RemovedFolderTest, WhatWasSaidOfTheRunIsSaidAgainInFramesOfBoundedSize) {
   for (const Finding& finding : report->findings) EXPECT_STREQ(finding.kind.c_str(), "parts") << finding.what;
 }
 
-// What is in the rings at the kill stands behind positions of the file that went.
+// What is in the rings at the kill comes after positions of the deleted file.
 TEST_P(RemovedFolderTest, KilledAfterwardsNothingIsLostOrThereTwice) {
   const pid_t child = start_child([this] {
     trk_run* run = begin();
@@ -319,12 +319,12 @@ TEST_P(RemovedRunTest, ARecovererWithoutTheDatabaseGivesNoNumberThatTheProcessGa
   ASSERT_GE(before.size(), 5u);
   remove();
   recover_and_read(sandbox_.store());
-  const std::vector<uint64_t> behind = numbers_in(sandbox_.store());
-  ASSERT_THAT(behind, ::testing::Not(::testing::IsEmpty()));
-  EXPECT_GT(behind.front(), before.back());
+  const std::vector<uint64_t> after = numbers_in(sandbox_.store());
+  ASSERT_THAT(after, ::testing::Not(::testing::IsEmpty()));
+  EXPECT_GT(after.front(), before.back());
 }
 
-// A recoverer that dies behind its first commit leaves a file that no longer shows that another one went before it.
+// A recoverer that dies after its first commit leaves a file that no longer shows that another one was before it.
 TEST_P(RemovedRunTest, ARecovererThatIsKilledLeavesWhatWentToBeCountedOnce) {
   const int64_t batches = 30;
   wait_child(start_child([&] {
@@ -360,7 +360,8 @@ TEST_P(RemovedRunTest, ARecovererThatIsKilledLeavesWhatWentToBeCountedOnce) {
   }
 }
 
-// Away from the store a moved folder is as good as removed, but the process waits for it: what it logs is spilled.
+// A folder that was moved out of the store is like a removed one, but the process waits for it: what it logs is
+// spilled.
 TEST_P(RemovedRunTest, WhatWasSpilledWhileTheFolderWasAwayIsRecoveredIntoANewOne) {
   constexpr int64_t kBatches = 20;
   const pid_t child = start_child([&] {
@@ -376,7 +377,7 @@ TEST_P(RemovedRunTest, WhatWasSpilledWhileTheFolderWasAwayIsRecoveredIntoANewOne
     ::kill(::getpid(), SIGKILL);
     return 0;
   });
-  // A .frames file is looked for with each fsync only: up to a second's rows went into the one that is away.
+  // A .frames file is checked at each fsync only: up to a second's rows went into the moved one.
   const int64_t in_the_other = std::string(std::get<1>(GetParam())) == "frames" ? kBatches / 2 + 3 : 1;
   recovered(child, static_cast<size_t>((kBatches + 1 - in_the_other) * kBefore), (kBatches + 1) * kBefore - 1);
 }
@@ -395,7 +396,7 @@ TEST_P(RemovedRunTest, AFolderMovedWithinItsProjectIsFoundByWhatItHolds) {
   EXPECT_EQ(read.runs, 1u);
 }
 
-// The journal names the store that went; the database, in the one that somebody made in its place, is the writer's.
+// The journal names the deleted store; the database, in the one that was made in its place, is the writer's.
 TEST_P(RemovedRunTest, KilledAfterItWentOnInAStoreThatAnotherMadeAnewNothingIsLeftBehind) {
   const pid_t child = start_child([&] {
     trk_run* run = begin();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// SIGTERM at random moments, in random threads, while threads log, runs begin and finish and the process forks: the
-// handler of init(on_sigterm="mark") takes no lock, breaks no call, hides the signal from nobody and is gone behind the
-// last run. Method: a handler of the program's own counts; what was logged is compared with what is stored; most of
-// its worth is under the sanitizers.
+// SIGTERM at random moments, in random threads, while threads log, runs start and finish and the process forks: the
+// handler of init(on_sigterm="mark") takes no lock, breaks no call, passes the signal on to the program's own handler
+// and is removed after the last run. Method: a handler of the program's own counts; what was logged is compared with
+// what is stored; it is most useful under the sanitizers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ struct Stage {
   std::atomic<uint64_t> accepted{0}, sent{0}, forked{0};
 };
 
-// The run stays as long as somebody is inside.
+// The run exists as long as a thread is inside.
 template <typename Body>
 void with_run(Stage* stage, const Body& body) {
   stage->inside.fetch_add(1);
@@ -88,7 +88,7 @@ trk_run* begin(const std::string& id) {
   return run;
 }
 
-// Where the disk is slow finish() gives up behind its 2 s, and who comes next has the rest.
+// On a slow disk finish() gives up after its 2 s, and the next reader recovers the rest.
 void end(trk_run* run) {
   const trk_code code = trk_finish(run, 0, nullptr);
   CHILD_CHECK(code == TRK_OK || code == TRK_TIMEOUT);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A kill -9 while /dev/shm is full. Threads that find no room for a ring share one in private memory, and status() says
-// that the process is not survived: what lay there and was not committed is counted as lost, to the last point, and all
-// else is stored. Method: a tmpfs of 64 MB in a mount namespace, a process that fills it (and frees it again) before
-// the threads of another one begin, SIGKILL at a random instant or at a chosen one, and what the threads have noted
-// against what recovery finds.
+// A kill -9 while /dev/shm is full. Threads that find no room for a ring share one in private memory, and status()
+// shows that the process is not survived: what was in it and was not committed is counted as lost, to the last point,
+// and everything else is stored. Method: a tmpfs of 64 MB in a mount namespace, a process that fills it (and frees it
+// again) before the threads of another one start, SIGKILL at a random instant or at a chosen one, and the threads' own
+// records compared with what recovery finds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,7 +140,7 @@ int log_beside_a_full_tmpfs(const Sandbox& sandbox, Ledger* ledger) {
   sleep_ms(300);
   CHILD_CHECK((status_of(run).survives & TRK_SURVIVES_PROCESS) == 0);
   remove_file(file);
-  // Nobody logs there any more: the ring is left all the same.
+  // No thread logs there any more: the ring is left all the same.
   const int64_t deadline = now_ns() + 10'000'000'000;
   while ((status_of(run).survives & TRK_SURVIVES_PROCESS) == 0 && now_ns() < deadline) sleep_ms(5);
   ledger->survives = status_of(run).survives;

@@ -112,7 +112,7 @@ TEST(SmallShmTest, ARunEndsAsItShouldWhereNeitherTheStoreNorTheJournalHasRoomFor
   EXPECT_EQ(code, 0);
 }
 
-// Where shm allows less than 2 MiB the journal lies on disk, and in memory when that has no room either.
+// If shm allows less than 2 MiB the journal is on disk, and in memory if that has no room either.
 // Promise P1: Below 2 MiB of /dev/shm the journal is a file on a local disk, else private memory, and `status()` says
 // so.
 TEST(SmallShmTest, BelowItsMinimumTheJournalMovesToDiskThenToMemory) {

@@ -6,7 +6,7 @@
 #   tests/fault/soak.sh kill power_cut     those named, in this order
 #
 # SCALE=100 divides every size by 100 and so shows in minutes that the scenarios run. Prints one line a scenario: date,
-# name, sizes, result, seconds; the results that are committed stand in benchmarks/results/soak.txt.
+# name, sizes, result, seconds; the results that are committed are in benchmarks/results/soak.txt.
 set -eu
 cd "$(dirname "$0")/../.."
 build=$(cd "${TRACKER_BUILD_DIR:-build}" && pwd)
@@ -79,7 +79,7 @@ scenario() {
       python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
     # 1 GB of output, byte for byte
     console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
-    # F28: one behind the other, each needs twice the size on the disk
+    # F28: one after the other, each needs twice the size on the disk
     large_artifact)
       python large_artifact "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k rewritten'
       python large_artifact_killed "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k killed' ;;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A store that cannot be made or written costs one line on stderr; the run goes on, status() says so, and all is stored
-// when the disk is back. Method: a file in the way of the store, or a small tmpfs that is filled, both removed while
-// the run goes on.
+// A store that cannot be made or written costs one line on stderr; the run continues, status() shows it, and everything
+// is stored when the disk is back. Method: a file in the way of the store, or a small tmpfs that is filled, both
+// removed during the run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
         CHILD_CHECK(store.ok() && store->create_run("p", "same").ok());
         remove_file(sandbox.store());
         CHILD_CHECK(::rename(ready.c_str(), sandbox.store().c_str()) == 0);
-        // Bug: the run went on saying "same", and that other run's folder.
+        // Bug: the run continued to report "same", and that other run's folder.
         const char *before = trk_run_id(run), *dir_before = trk_run_dir(run);
         CHILD_CHECK(std::string(before) == "same");
         CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);

@@ -84,7 +84,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   expect_all(sandbox, *ledger, RunState::kFinished);
 }
 
-// Regression: for 3 s it said that all was survived, while nothing was committed any more.
+// Regression: for 3 s it reported that everything was survived, while nothing was committed any more.
 // Reaches the limit kCommitLate.
 TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   Sandbox sandbox;
@@ -361,7 +361,8 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
   EXPECT_EQ(texts.by_reason[0], std::make_pair(std::string("store not writable"), texts.dropped));
 }
 
-// A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
+// A flush that arrived while the queue for the disk was full returned "durable" for points that were still in the
+// rings.
 // Reaches the limit kQueueBytesMax.
 // Promise P1: `flush()` answers whether all earlier points are committed and fsynced.
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {

@@ -50,13 +50,13 @@ void give_locks_away(const std::vector<int>& descriptors) {
   }
 }
 
-// A thread of the writer that stands still while `waits`, and how often it has come by.
+// A thread of the writer that stops while `waits`, and how often it has passed.
 struct Gate {
-  std::atomic<bool> waits{false}, stands{false};
+  std::atomic<bool> waits{false}, is_stopped{false};
   std::atomic<int> passed{0};
   void pass() {
-    for (; waits.load(); sleep_ms(1)) stands.store(true);
-    stands.store(false);
+    for (; waits.load(); sleep_ms(1)) is_stopped.store(true);
+    is_stopped.store(false);
     passed.fetch_add(1);
   }
 };
@@ -71,7 +71,7 @@ ino_t inode_of(const std::string& path) {
 
 class TakenOverTest : public ::testing::Test {
  protected:
-  // Logs until `more` points behind the recovery are there. Returns how many in all.
+  // Logs until `more` points after the recovery are there. Returns how many in all.
   static int64_t log_through(trk_run* run, Ledger* ledger, int64_t more) {
     const std::vector<int> locks = lock_descriptors();
     CHILD_CHECK(!locks.empty());
@@ -84,7 +84,7 @@ class TakenOverTest : public ::testing::Test {
     while (step < 2000) log();
     CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
     ledger->stage.store(kOpen);
-    // A ring that grows shows a process that lives: on a busy machine who recovers it needs a longer rest.
+    // A ring that grows shows a live process: on a busy machine its recoverer needs a longer pause.
     for (int rest = 200; ledger->stage.load() == kOpen; rest = std::min(rest + 50, 2000)) {
       for (int i = 0; i < 100; ++i) log();
       for (int i = 0; i < rest && ledger->stage.load() == kOpen; ++i) {
@@ -176,8 +176,8 @@ void log_steps_of(internal::Run* run, uint32_t id, int64_t from, int64_t to) {
   }
 }
 
-// A run whose store thread stood still while another process recovered it: half of `points` is stored by itself, then a
-// long text and the other half lie in the spill file or in the ring.
+// A run whose store thread was stopped while another process recovered it: half of `points` is stored by itself, then a
+// long text and the other half are in the spill file or in the ring.
 std::shared_ptr<internal::Run> TakenOverTest::held_run(Ledger* ledger, int64_t points) {
   std::shared_ptr<internal::Run> run = begin_run("block");
   const uint32_t id = run->series_id("x", ValueType::kInt64);
@@ -200,8 +200,7 @@ std::shared_ptr<internal::Run> TakenOverTest::held_run(Ledger* ledger, int64_t p
   return run;
 }
 
-// Bug: what was in the spill file and in no ring, a long text for one, was stored by the other process and then said
-// again.
+// Bug: what was in the spill file and in no ring, such as a long text, was stored by the other process and then again.
 TEST_F(TakenOverTest, WhatTheOtherProcessStoredFromTheSpillFileIsNotSaidAgain) {
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
@@ -233,7 +232,7 @@ TEST_F(TakenOverTest, TextsTooLargeForARingAreStoredOnceAndNotCountedAsLost) {
     run->set_pause_for_testing(wait_to_drain, nullptr);
     g_drain.waits = true;
     log_steps_of(run.get(), id, 10, 11);
-    while (!g_drain.stands) sleep_ms(1);
+    while (!g_drain.is_stopped) sleep_ms(1);
     const std::string text(2 * kInlineTextBytesMax, 't');
     for (int64_t step = 0; step < 3; ++step) CHILD_CHECK(run->log_text("note", text, step) == Code::kOk);
     ledger->stage.store(kOpen);
@@ -255,7 +254,7 @@ TEST_F(TakenOverTest, TextsTooLargeForARingAreStoredOnceAndNotCountedAsLost) {
   EXPECT_EQ(rows_of(read, "x").size(), 11u);
 }
 
-// Bug: a frame that was begun before and ended behind what the other process had stored was spilled, so that its ring
+// Bug: a frame that was started before and ended after what the other process had stored was spilled, so that its ring
 // space was free, and was stored whole: some rows were there twice.
 TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceMore) {
   constexpr int64_t kPoints = 3000;
@@ -270,9 +269,9 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
     g_store.waits = true;
     run->set_pause_for_testing(wait_to_drain, wait_to_store);
     log_steps_of(run.get(), id, kPoints / 3 - 1, kPoints / 3);  // else it looks by in seconds
-    while (!g_store.stands) sleep_ms(1);
+    while (!g_store.is_stopped) sleep_ms(1);
     g_drain.waits = true;
-    while (!g_drain.stands) sleep_ms(1);
+    while (!g_drain.is_stopped) sleep_ms(1);
     log_steps_of(run.get(), id, kPoints / 3, 2 * kPoints / 3);
     ledger->stage.store(kOpen);
     while (ledger->stage.load() == kOpen) {
@@ -281,7 +280,7 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
     }
     log_steps_of(run.get(), id, 2 * kPoints / 3, kPoints);
     g_drain.waits = false;
-    // The journal is made anew, and would be spilled into: where nothing new comes, rounds are 100 ms apart.
+    // The journal is made again, and would be spilled into: without new rows, rounds are 100 ms apart.
     while (inode_of(lock) == 0) sleep_ms(1);
     for (const int from = g_drain.passed; g_drain.passed < from + 8;) sleep_ms(1);
     g_store.waits = false;
@@ -337,9 +336,9 @@ TEST_F(TakenOverTest, WhereItsLockWasClosedNothingIsAppendedToAFramesFileThatAno
     run->set_pause_for_testing(wait_to_drain, wait_to_store);
     g_store.waits = true;
     log_steps_of(run.get(), id, kPoints / 2, kPoints);
-    while (!g_store.stands) sleep_ms(1);  // with a batch in its hands
+    while (!g_store.is_stopped) sleep_ms(1);  // with a batch in its hands
     g_drain.waits = true;
-    while (!g_drain.stands) sleep_ms(1);
+    while (!g_drain.is_stopped) sleep_ms(1);
     for (const int fd : lock_descriptors()) ::close(fd);
     ledger->stage.store(kOpen);
     while (ledger->stage.load() != kHeld) ::usleep(200);

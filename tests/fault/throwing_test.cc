@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A background thread that throws, for want of memory at any allocation or otherwise, never hurts the process: that is
-// counted and shown, the round is done again, and nothing is lost or doubled. Method: operator new of this program
-// fails at random in the drain and the store thread, which are told apart by their hooks.
+// A background thread that throws, for lack of memory at any allocation or otherwise, never hurts the process: it is
+// counted and shown, the round is repeated, and nothing is lost or doubled. Method: operator new of this program fails
+// at random in the drain and the store thread, which are distinguished by their hooks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -77,12 +77,12 @@ TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
   EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
 }
 
-std::atomic<bool> g_stands{false};
-void stand_still() {
-  for (;; sleep_ms(1000)) g_stands = true;
+std::atomic<bool> g_is_stopped{false};
+void stop_here() {
+  for (;; sleep_ms(1000)) g_is_stopped = true;
 }
 
-// Nothing is stored behind the first 1000 points. Then `last` points are logged in all, and the run ends as far as it
+// Nothing is stored after the first 1000 points. Then `last` points are logged in all, and the run ends as far as it
 // can.
 int log_under_a_stuck_disk(Ledger* ledger, int64_t last) {
   const std::shared_ptr<internal::Run> run = begin_run("block");
@@ -90,9 +90,9 @@ int log_under_a_stuck_disk(Ledger* ledger, int64_t last) {
   for (int64_t step = 0; step < last; ++step) {
     if (step == 1000) {
       CHILD_CHECK(run->flush(std::chrono::seconds(60)));
-      run->set_pause_for_testing(nullptr, stand_still);
+      run->set_pause_for_testing(nullptr, stop_here);
     }
-    while (step == 2000 && !g_stands) sleep_ms(1);
+    while (step == 2000 && !g_is_stopped) sleep_ms(1);
     const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
     CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
     ledger->returned.store(step + 1);
@@ -127,9 +127,9 @@ class UnlinkedUnderAStuckDiskTest : public ::testing::TestWithParam<const char*>
   Shared<Ledger> ledger_;
 };
 
-// Bug: the lock that was made anew was taken for a sign of another process that recovers the run, so that nothing was
-// spilled until the next commit. What the unlinked rings held was in the memory of the process alone, and a kill lost
-// it without a count.
+// Bug: the new lock file was treated as a sign of another process that recovers the run, so that nothing was spilled
+// until the next commit. The content of the unlinked rings was only in the memory of the process, and a kill lost it
+// without a count.
 TEST_P(UnlinkedUnderAStuckDiskTest, WhatTheUnlinkedRingsHeldIsSpilledAndAKillAfterwardsLosesNothing) {
   const pid_t child = start_child([&] { return log_under_a_stuck_disk(&*ledger_, INT64_MAX); });
   while (ledger_->returned.load() < 5000) ::usleep(1000);
@@ -137,7 +137,7 @@ TEST_P(UnlinkedUnderAStuckDiskTest, WhatTheUnlinkedRingsHeldIsSpilledAndAKillAft
   expect_all_rows(sandbox_, *ledger_, RunState::kCrashed);
 }
 
-// Bug: behind finish() nobody looked, and what had been spilled went with its file.
+// Bug: after finish() nothing checked this, and what had been spilled was lost with its file.
 TEST_P(UnlinkedUnderAStuckDiskTest, SoIsWhatARunHoldsThatHasEnded) {
   const pid_t child = start_child([&] { return log_under_a_stuck_disk(&*ledger_, 5000); });
   while (!ledger_->finished.load()) ::usleep(1000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// F16. A run that finish() has ended on a disk that took nothing is what it said it is, also before anybody has stored
-// that: the end lies in its journal. Method: a child ends its run on a full disk and exits; the run is read by who
-// recovers nothing, then by who does.
+// F16. A run that finish() has ended on a full disk has the end that was given, also before a process has stored it:
+// the end is in its journal. Method: a child ends its run on a full disk and exits; the run is read by a reader that
+// recovers nothing, then by one that does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: verify finds no damage in a store while runs are recorded, recovered and ended, says what a dead process left,
-// and finds rings and definitions that are damaged; rm refuses a run while its lock is held and while it has no
+// Goal: verify finds no damage in a store while runs are recorded, recovered and ended, reports what a dead process
+// left, and finds rings and definitions that are damaged; rm refuses a run while its lock is held and while it has no
 // database yet. Method: child processes that log, are killed, or whose journals are broken by hand.
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_P(VerifyLive, AStoreWithLiveWritersHasNoDamageAtAnyMoment) {
     ::kill(child, SIGKILL);
     wait_child(child);
   }
-  // Dead, not recovered: still no damage, and what waits is said.
+  // Dead, not recovered: still no damage, and the waiting points are reported.
   const VerifyReport dead = verify(sandbox);
   EXPECT_FALSE(dead.has(FindingLevel::kDamage)) << text_of(dead);
   // A journal each; and a .frames file whose writer was killed in the middle of a record.
@@ -177,7 +177,7 @@ std::string unrecovered_text(const VerifyReport& report) {
   return out;
 }
 
-// Bug: "0 points", or not a word, where nobody can know the number.
+// Bug: "0 points", or no report, if the number is unknown.
 TEST(VerifyLiveTest, WhereNobodyCanSayHowManyPointsWaitThatIsSaid) {
   const Sandbox sandbox;
   leave_dead_trainer(500, 0, 300);
@@ -221,7 +221,7 @@ TEST(VerifyLiveTest, DamageInTheWalOfADeadWriterThatHidesCommitsIsNamed) {
   bytes[32 + 2 * kPageFrame + 100] = static_cast<char>(bytes[32 + 2 * kPageFrame + 100] ^ 1);
   ASSERT_TRUE(write_file_atomic(wal, bytes).ok());
   EXPECT_EQ(count(verify(sandbox), "wal"), 1u);
-  // A hole of a terabyte is passed over; what stands behind it is not.
+  // A hole of a terabyte is skipped; what follows it is read.
   constexpr uint64_t kFar = 1ull << 28;
   const std::string last_commit = bytes.substr(32 + (bytes.size() / kPageFrame - 1) * kPageFrame, kPageFrame);
   const std::string before = wal_text(verify(sandbox));
@@ -255,7 +255,7 @@ TEST(VerifyLiveTest, ARunIsRemovedOnlyWhenItsWriterIsGone) {
   ASSERT_TRUE(run.has_value());
   auto removed = remove_run(*store, *run, realtime_us());
   EXPECT_EQ(removed.status().code(), Code::kBusy) << removed.status().to_string();
-  // Also when only the journal knows that somebody writes it.
+  // Also if only the journal shows that a process writes it.
   const std::string away = sandbox.folder() + "/away";
   for (const std::string& db : run->writer_dbs()) fs::rename(db, away);
   removed = remove_run(*store, *run, realtime_us());

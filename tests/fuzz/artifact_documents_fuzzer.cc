@@ -31,7 +31,7 @@ bool same(const ArtifactMark& a, const ArtifactMark& b) {
   return a.number == b.number && a.of == b.of && a.time_us == b.time_us && a.run == b.run &&
          a.aliases_added == b.aliases_added && a.aliases_removed == b.aliases_removed && a.tags_added == b.tags_added &&
          a.tags_removed == b.tags_removed && a.ttl_s == b.ttl_s && a.deleted == b.deleted && a.manifest == b.manifest &&
-         a.logged_behind == b.logged_behind && a.description == b.description && a.metadata == b.metadata;
+         a.logged_again_at == b.logged_again_at && a.description == b.description && a.metadata == b.metadata;
 }
 
 // In our form it may be longer than may be.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first inputs of the fuzzers of whole runs, of what is imported, and of what stands around a run (make_corpus.cc).
-// Threads: one.
+// The first inputs of the fuzzers of whole runs, of imports, and of files around a run (make_corpus.cc). Threads: one.
 #pragma once
 
 #include <string>

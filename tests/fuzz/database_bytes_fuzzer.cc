@@ -65,7 +65,7 @@ std::string changed(std::string bytes, ByteReader* in) {
   if (in->u8() % 8 == 0) bytes.resize(std::min<size_t>(bytes.size(), in->u32() % (bytes.size() + 1)));
   while (in->ok() && !in->at_end() && !bytes.empty()) {
     const uint32_t place = in->u32();
-    // Most of the file is data of segments; what SQLite itself keeps stands at the begins of pages.
+    // Most of the file is data of segments; SQLite's own data is at the start of pages.
     const size_t at = (place & 1) != 0 ? place / 2 % bytes.size() : place / 256 * 4096 % bytes.size() + place / 2 % 128;
     const std::string_view what = in->bytes(std::min<size_t>(1 + in->u8() % 8, in->remaining()));
     for (size_t i = 0; i < what.size() && at + i < bytes.size(); ++i) bytes[at + i] = what[i];

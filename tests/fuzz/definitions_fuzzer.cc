@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: no bytes in a definitions file make recovery crash; series ids it gives are in order. Method: the input as the
-// file; and as bodies of its records (u16 length each) behind a sound identity, with the CRCs that a fuzzer cannot
+// file; and as bodies of its records (u16 length each) after a valid identity, with the CRCs that a fuzzer cannot
 // guess.
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes in the table of digests crash a program or name a digest that nobody has put there: what was put is
-// found as it was, or not at all. Method: the input is slots, some with the sum that a fuzzer cannot guess, for the
-// groups of a few stamps, in a table that may be cut; then digests are put and looked for.
+// Goal: no bytes in the table of digests crash a program or return a digest that was not put there: a digest that was
+// put is found unchanged, or not at all. Method: the input is slots, some with the sum that a fuzzer cannot guess, for
+// the groups of a few stamps, in a table that may be cut; then digests are put and searched for.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes in store.json or run.json make a program crash, and a document that is accepted says who the store or
-// the run is. Method: the input is the file; what is read of a run is written as its document and read again.
+// Goal: no bytes in store.json or run.json make a program crash, and an accepted document has the identity of the store
+// or the run. Method: the input is the file; what is read of a run is written as its document and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes make the decoder of levels read out of bounds, hang or allocate without bound; what it takes for sound
-// is written again as the same level, and so are the wider cells made of it. Method: the input lacks the CRC, which a
-// fuzzer cannot guess; one that fits is put behind it.
+// Goal: no bytes make the decoder of levels read out of bounds, hang or allocate without bound; a level that it accepts
+// is written again unchanged, and so are the wider cells made of it. Method: the input lacks the CRC, which a fuzzer
+// cannot guess; the right one is appended.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes taken for a manifest crash a program, and what is accepted is canonical. Method: the input as it is,
-// and with a CRC that fits; what is read is written again and must give the same bytes.
+// Goal: no bytes read as a manifest crash a program, and what is accepted is canonical. Method: the input as it is, and
+// with the right CRC; what is read is written again and must give the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

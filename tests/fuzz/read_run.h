@@ -48,7 +48,7 @@ inline void read_events(RunView* run) {
     for (const ConsoleLine& line : console->lines) (void)console_text(line);
 }
 
-// Whoever wrote its files: nothing is expected but that readings end, with values or with an error that says something.
+// The files may come from anyone: readings must end, with values or with an error that has a message.
 inline void read_run(const RunFolder& folder) {
   auto opened = RunView::open(folder);
   if (!opened.ok()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes in a ring file make recovery crash, run for ever or write a frame that nobody can read, and what it
-// reads of a ring ends at the ring's tail. Method: an odd first byte makes the rest the file as it is. Else the input
-// is header fields and records, whose CRCs, which a fuzzer cannot guess, are put right where the first byte says so.
+// Goal: no bytes in a ring file make recovery crash, run for ever or write an unreadable frame, and what it reads of a
+// ring ends at the ring's tail. Method: an odd first byte makes the rest the file as it is. Else the input is header
+// fields and records, whose CRCs, which a fuzzer cannot guess, are corrected if the first byte asks for it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ struct Image {
     std::memcpy(&out, data.data() + position % data.size(), sizeof out);
     return out;
   }
-  // Of the record at `position`, as far as its own words say; 0 for none.
+  // The bytes of the record at `position`, by its own header; 0 for none.
   uint64_t record_bytes(uint64_t position, uint32_t head) const {
     const uint64_t left = data.size() - position % data.size();
     uint64_t size = 0;
@@ -109,7 +109,7 @@ Image image_of(ByteReader* in, bool mend) {
   return out;
 }
 
-// A value's bits are the low bytes of its word, and without a step the word of a step says nothing: a frame keeps
+// A value's bits are the low bytes of its word, and without a step the word of a step has no meaning: a frame keeps
 // neither.
 void drop_what_means_nothing(Frame* frame) {
   for (Event& event : frame->events)

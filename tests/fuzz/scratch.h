@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What fuzzers of files share: a folder in memory that goes with the process, and files written anew for each input.
-// Threads: one. A folder or a file that cannot be made ends the fuzzer: nothing would be tested.
+// Shared by fuzzers of files: a folder in memory that is removed with the process, and files written again for each
+// input. Threads: one. A folder or a file that cannot be made ends the fuzzer: nothing would be tested.
 #pragma once
 
 #include <fcntl.h>

@@ -49,8 +49,8 @@ def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
         assert (run.id, run.uid, run.attempt) == ("r", before["uid"], 2)
         run.log({"x": 100.0})
     said = capfd.readouterr().err
-    assert "who the run is was taken from" in said
-    assert ("it is whole again" if damage == "gone" else f"the damaged one is {document}.damaged-1") in said
+    assert "the run's identity is from" in said
+    assert ("it is complete again" if damage == "gone" else f"the damaged one is {document}.damaged-1") in said
     steps = tracker.open_run("p/r").history("x").steps.tolist()
     assert steps == ([0, 1, 2, 3, 4, 5] if resume == "from" else list(range(11)))
     now = json.loads(document.read_text())
@@ -106,7 +106,7 @@ def test_a_document_that_cannot_be_read_is_not_taken_for_a_damaged_one(
     document.symlink_to(document.name)  # for root all else can be read
     with tracker.init(project="p", id="r", resume="must", quiet=True) as run:
         assert run.attempt == 2
-    assert "who the run is was taken from" in capfd.readouterr().err
+    assert "the run's identity is from" in capfd.readouterr().err
     assert document.is_symlink()
     assert not list(document.parent.glob("run.json.*"))
 

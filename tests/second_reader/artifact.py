@@ -51,7 +51,7 @@ def read_manifest(data: bytes) -> tuple[list[Entry], str]:
         shared = rest.varint()
         before, path = path, path[:shared] + rest.sized()
         if path <= before or path[:shared] != before[:shared]:
-            raise ValueError(f"{path!r} behind {before!r}")
+            raise ValueError(f"{path!r} after {before!r}")
         entry = Entry(path.decode(), rest.varint())
         if kind == 1:
             entry.digest = rest.take(32).hex()
@@ -119,7 +119,7 @@ def _checked(blob: Callable[[str], bytes], digest: str) -> bytes:
 
 def _mark(versions: dict[int, Version], documents: dict[str, dict[str, Any]]) -> None:
     holders: dict[str, int] = {}
-    newest, behind = max(versions), None
+    newest, logged_again = max(versions), None
     for number in range(1, 1 + sum(name.startswith("mark-") for name in documents)):
         mark = documents[f"mark-{number}.json"]
         version = versions[mark["of"]]
@@ -132,7 +132,9 @@ def _mark(versions: dict[int, Version], documents: dict[str, dict[str, Any]]) ->
         if "ttl_s" in mark:
             version.expires_us = mark["time_us"] + mark["ttl_s"] * 1_000_000 if mark["ttl_s"] else None
         version.document |= {key: mark[key] for key in ("description", "metadata") if key in mark}
-        behind = mark if "logged_behind" in mark else behind
-    holders["latest"] = behind["of"] if behind is not None and behind["logged_behind"] >= newest else newest
+        logged_again = mark if "logged_behind" in mark else logged_again
+    holders["latest"] = (
+        logged_again["of"] if logged_again is not None and logged_again["logged_behind"] >= newest else newest
+    )
     for alias, number in holders.items():
         versions[number].aliases.append(alias)

@@ -38,7 +38,7 @@ def signed(value: int) -> int:
 
 
 class Bytes:
-    """A cursor over bytes. A read behind the end is a ValueError."""
+    """A cursor over bytes. A read after the end is a ValueError."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

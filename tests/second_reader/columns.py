@@ -50,7 +50,7 @@ def read_column(data: bytes, rows: int, value_type: int) -> list[int]:
     else:
         raise ValueError(f"encoding {encoding}")
     if column.more():
-        raise ValueError("bytes behind the column")
+        raise ValueError("bytes after the column")
     return out
 
 

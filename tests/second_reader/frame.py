@@ -99,7 +99,7 @@ def _block(section: Bytes) -> Block:
     lengths = [section.varint() for _ in range(len(series) + 1 + has_steps + has_order)]
     columns = [section.take(length) for length in lengths]
     if section.more():
-        raise ValueError("bytes behind the columns")
+        raise ValueError("bytes after the columns")
     steps = [signed(v) for v in read_column(columns.pop(0), rows, INT64)] if has_steps else None
     times = [signed(v) for v in read_column(columns.pop(0), rows, INT64)]
     order = [signed(v) for v in read_column(columns.pop(0), rows, INT64)] if has_order else None

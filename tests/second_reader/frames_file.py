@@ -51,7 +51,7 @@ def _add(kind: int, body: bytes, out: FramesFile) -> None:
     elif kind == FRAME:
         positions = {record.uint(8): record.uint(8) for _ in range(record.uint(4))}
         frame = read_frame(body[record.at :])
-        if not out.frames or frame.seq > out.frames[-1].seq:  # else it stands there twice
+        if not out.frames or frame.seq > out.frames[-1].seq:  # else it is there twice
             out.frames.append(frame)
             out.positions.update(positions)
     elif kind == ALIVE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The journal of a writer that was killed, by docs/formats/ring.md: definitions, rings and spill file as frames behind
+"""The journal of a writer that was killed, by docs/formats/ring.md: definitions, rings and spill file as frames after
 those of its database."""
 
 from __future__ import annotations
@@ -119,15 +119,15 @@ class Ring:
 
 def wall_us(tick: int, anchors: list[tuple[int, int, int]], rate: float) -> int:
     """`anchors` by tick, each tick, monotonic and real time in ns."""
-    behind = [anchor for anchor in anchors if anchor[0] > tick]
+    later = [anchor for anchor in anchors if anchor[0] > tick]
     before = [anchor for anchor in anchors if anchor[0] <= tick]
     base = before[-1] if before else anchors[0]
     ns_a_tick = 1.0 / rate
-    if before and behind:
-        ns_a_tick = float(behind[0][1] - base[1]) / float(behind[0][0] - base[0])
+    if before and later:
+        ns_a_tick = float(later[0][1] - base[1]) / float(later[0][0] - base[0])
     since = min(max(float(tick - base[0]) * ns_a_tick, -CENTURY_NS), CENTURY_NS)
     wall = _divided(base[2]) + _divided(int(since))
-    return min(wall, _divided(behind[0][2])) if before and behind and behind[0][2] >= base[2] else wall
+    return min(wall, _divided(later[0][2])) if before and later and later[0][2] >= base[2] else wall
 
 
 def _divided(ns: int) -> int:
@@ -194,7 +194,7 @@ def _end_of(definitions: Definitions, stored: list[Frame], seq: int) -> list[Fra
 
 
 def read_journal(folder: Path, positions: dict[int, int], last_seq: int, stored: list[Frame]) -> list[Frame]:
-    """What a journal holds behind a database (or .frames file) that has the frames `stored`, up to `last_seq`, and the
+    """What a journal holds after a database (or .frames file) that has the frames `stored`, up to `last_seq`, and the
     rings up to `positions`."""
     definitions = read_definitions((folder / "defs").read_bytes())
     positions = dict(positions)

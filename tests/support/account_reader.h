@@ -48,8 +48,8 @@ class AccountReader {
     return talk_->seen;
   }
 
-  // Whether it says what the process that logs says of itself, the counts of the run and of its only metric, and says
-  // so at each of many looks: the writer tries again meanwhile to store what waits.
+  // Whether a reader's counts of the run and of its only metric equal those of the logging process, in each of many
+  // readings: the writer meanwhile tries again to store what waits.
   bool agrees_with(const trk_status& status) {
     for (int looks = 0; looks < kLooks; ++looks) {
       const SeenAccount seen = look();

@@ -82,7 +82,7 @@ inline int run_child(const std::function<int()>& body) { return wait_child(start
 // Status of a child that ended by itself with `code`, or -1 - signal.
 inline int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status); }
 
-// Kills when `done` says so or after `ms`; false when it had to be killed.
+// Kills it when `done` returns true or after `ms`; false if it had to be killed.
 inline bool wait_child_at_most(pid_t child, int ms, int* status) {
   const int64_t deadline = now_ns() + int64_t{ms} * 1'000'000;
   for (;;) {

@@ -25,7 +25,7 @@ inline constexpr bool kThreadSanitizer = false;
 #endif
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
-// `holds` is null where only trying tells.
+// `holds` is null if only trying shows it.
 struct Condition {
   const char* reason;  // what a reader of the test report sees
   bool (*holds)() = nullptr;

@@ -18,7 +18,7 @@ from functools import cache
 
 import pytest
 
-# What only trying tells.
+# Shown only by trying.
 THREAD_LIMIT = "RLIMIT_NPROC binds no thread here"
 INSTRUCTION_BASELINE = "benchmarks/baseline.json has no counts for this compiler"
 

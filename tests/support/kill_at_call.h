@@ -12,9 +12,9 @@
 
 namespace tracker::internal {
 
-// Runs `body` in a child under ptrace up to the entry of its system call number `at`, counted from 0, those of
-// `prepare` before it left out, and does `then` with the child that stands there. False when it ended by itself before
-// that, with whatever code. Call it from a process without threads.
+// Runs `body` in a child under ptrace up to the entry of its system call number `at`, counted from 0 without those of
+// `prepare`, and calls `then` with the stopped child. Returns false if it ended before that, with any code. Call it
+// from a process without threads.
 inline bool stopped_at_call(int at, const std::function<int()>& body, const std::function<void()>& prepare,
                             const std::function<void(pid_t)>& then) {
   const pid_t child = start_child([&] {
@@ -62,7 +62,7 @@ inline int calls_of(const std::function<int()>& body) {
   return stops / 2;
 }
 
-// Does `meanwhile` while it stands there, and lets it go on to its end.
+// Calls `meanwhile` while the child is stopped, and lets it continue to its end.
 inline bool paused_at_call(int at, const std::function<int()>& body, const std::function<void()>& meanwhile) {
   return stopped_at_call(at, body, {}, [&meanwhile](pid_t child) {
     meanwhile();

@@ -43,7 +43,7 @@ class BulkWriter {
     begin_frame();
   }
 
-  // A row of the series [0, count); bits[i] of the i-th one. Rows of different shapes stand in different blocks.
+  // A row of the series [0, count); bits[i] of the i-th one. Rows of different shapes are in different blocks.
   void row(std::optional<int64_t> step, const std::vector<uint64_t>& bits) {
     Block& block = block_of(bits.size(), step.has_value());
     if (step) block.steps.push_back(*step);

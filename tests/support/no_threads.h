@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes that may start no thread. Root becomes a user of its own first, for it is bound by no such limit.
+// Processes that may start no thread. Root becomes a user of its own first, because the limit does not bind root.
 #pragma once
 
 #include <sys/resource.h>

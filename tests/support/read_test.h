@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests of readers share: a store with one run, opened anew for each look.
+// Shared by tests of readers: a store with one run, opened again for each reading.
 #pragma once
 
 #include <gtest/gtest.h>

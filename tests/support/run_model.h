@@ -27,7 +27,7 @@ constexpr size_t kModelThreadsMax = 3;     // of a process
 constexpr size_t kModelAttached = 3;  // "thread" of a forked child that attaches: its metrics have names of their own
 constexpr size_t kModelProcessesMax = 4;  // at a time
 
-// What a logging thread says of itself.
+// A logging thread's own record.
 struct ModelLedger {
   std::atomic<uint32_t> returned;
   std::atomic<uint8_t> codes[kModelCallsMax];  // trk_code of each call that has returned
@@ -120,7 +120,7 @@ class ModelCalls {
     for (size_t n = 1 + random_() % habits_.points_max; n > 0; --n)
       out->points.push_back(random_() % 10 == 0 ? point(static_cast<ValueType>(1 + random_() % 6)) : usual_point());
   }
-  // Mostly the same few metrics, so that their rows stand in one block, and sometimes all of them. Nobody logs them
+  // Mostly the same few metrics, so that their rows are in one block, and sometimes all of them. They are never logged
   // with another type: charts of those decode every row.
   void rise(ModelCall* out) {
     if (step_ == 0 && random_() % 2 == 0) step_ = static_cast<int64_t>(random_() % 30'000);
@@ -234,7 +234,7 @@ inline ModelOutcome outcome_of(const ModelThread& thread, bool in_flight) {
   return out;
 }
 
-// One writer of the run, settled: what it has left is known and stays so for ever.
+// One finished writer of the run: what it has left is known and does not change.
 struct ModelWriter {
   Id128 writer;
   int64_t attempt = 1, rank = 0;

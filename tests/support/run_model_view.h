@@ -28,7 +28,7 @@ inline ModelRow row_at(const History& history, size_t row) {
   return {history.steps[row], history.row_type(row), history.row_bits(row)};
 }
 
-// What is read of a run, by writer. Texts carry no writer, so they stand by attempt and rank.
+// What is read of a run, by writer. Texts carry no writer, so they are keyed by attempt and rank.
 struct ReadOfRun {
   std::map<Id128, ModelRows> rows;
   std::map<std::pair<int64_t, int64_t>, ModelTexts> texts;
@@ -185,7 +185,7 @@ class RunModel {
         EXPECT_TRUE(place != read.texts.end() && place->second.contains(name) && place->second.at(name) == expected)
             << name << " of attempt " << writer.attempt << " rank " << writer.rank;
     }
-    EXPECT_EQ(read.rows.size(), with_rows) << "rows that nobody logged";
+    EXPECT_EQ(read.rows.size(), with_rows) << "rows that were not logged";
   }
 
   // By the rule of docs/formats/database.md.
@@ -274,12 +274,12 @@ class RunModel {
       EXPECT_EQ(metric.shown.nan, nan) << metric.name;
       EXPECT_TRUE(finite == 0 || (metric.shown.min == min && metric.shown.max == max))
           << metric.name << ": " << metric.shown.min << ".." << metric.shown.max << ", not " << min << ".." << max;
-      const Value* told = summary.find(metric.name);
-      EXPECT_EQ(told != nullptr, points > 0) << metric.name;
-      if (points == 0 || told == nullptr) continue;
+      const Value* stored = summary.find(metric.name);
+      EXPECT_EQ(stored != nullptr, points > 0) << metric.name;
+      if (points == 0 || stored == nullptr) continue;
       EXPECT_TRUE(metric.last_type == last.type && metric.last_bits == last.bits)
           << metric.name << ": its last value is " << metric.last_bits << ", not " << last.bits;
-      EXPECT_EQ(to_json(*told), to_json(value_of_bits(last.type, last.bits))) << metric.name;
+      EXPECT_EQ(to_json(*stored), to_json(value_of_bits(last.type, last.bits))) << metric.name;
     }
   }
 
@@ -381,7 +381,7 @@ class RunModel {
   }
 };
 
-// A reader that goes on from its cursor whatever happens to the run meanwhile: it has each row exactly once.
+// A reader that continues from its cursor whatever happens to the run meanwhile: it gets each row exactly once.
 class ModelTail {
  public:
   // What is new; `view` was refreshed.

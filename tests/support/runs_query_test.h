@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Listings of a store that a test makes by hand, with a clock that lies 10 s ahead, so that fresh folders are believed.
+// Listings of a store that a test makes by hand, with a clock that is 10 s ahead, so that fresh folders are trusted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class RunsQueryTest : public testing::Test {
     return found.ok() ? std::move(*found) : RunsList();
   }
   RunsList list(const std::string& where = "", const std::string& sort = "") const { return list(query(where, sort)); }
-  // What those columns say of the only run.
+  // The values of those columns for the only run.
   std::vector<std::optional<Value>> columns_of_the_run(const std::string& columns) const {
     RunsQuery asked = query();
     if (auto parsed = parse_columns(columns); parsed.ok()) asked.columns = std::move(*parsed);

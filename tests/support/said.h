@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a child said on stderr: into a file, and back line by line.
+// A child's stderr: into a file, and back line by line.
 #pragma once
 
 #include <fcntl.h>

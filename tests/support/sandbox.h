@@ -45,7 +45,7 @@ inline trk_status status_of(trk_run* run) {
   return status;
 }
 
-// What a dead run left, after recovery. `problems` holds what recovery and reading said.
+// What a dead run left, after recovery. `problems` has the problems of recovery and reading.
 struct ReadRun {
   std::unique_ptr<RunView> view;
   std::vector<std::string> problems;

@@ -58,7 +58,7 @@ class Sandbox {
                              "TORCHELASTIC_RESTART_COUNT"})
       ::unsetenv(name);
     ::setenv("TRACKER_DIR", store().c_str(), 1);
-    // Surroundings are looked at by the tests that are about them: elsewhere points are counted to the last one.
+    // The environment is captured only by the tests about it: elsewhere points are counted to the last one.
     ::setenv("TRACKER_CAPTURE", "none", 1);
     ::setenv("TRACKER_SHM_DIR", shm_.c_str(), 1);
   }
@@ -73,7 +73,7 @@ class Sandbox {
   const std::string& folder() const { return folder_; }
   std::string store() const { return folder_ + "/store"; }
   const std::string& shm() const { return shm_; }
-  // Where the journals lie: one folder a writer.
+  // The folder of the journals: one folder a writer.
   std::string journals() const { return shm_ + "/tracker-" + std::to_string(::geteuid()); }
   std::vector<std::string> journal_folders() const {
     std::vector<std::string> out;

@@ -100,7 +100,7 @@ inline void expect_same_log(const SegmentLog& a, const SegmentLog& b) {
   EXPECT_EQ(a.loss_seqs, b.loss_seqs);
 }
 
-// A writer that logs a few shapes by turns: steps that rise, stand, jump or go back; a clock that is set back now and
+// A writer that logs a few shapes by turns: steps that rise, repeat, jump or go back; a clock that is set back now and
 // then; values of every behaviour, with special ones among them.
 class RandomLog {
  public:

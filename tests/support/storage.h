@@ -73,7 +73,7 @@ inline std::string db_path(const std::string& folder, const WriterIdentity& iden
   return join_path(folder, identity.writer.hex() + ".db");
 }
 
-// Calls `visit` with each sequence number that the log holds, those within segments too, until it says false.
+// Calls `visit` with each sequence number in the log, those within segments too, until it returns false.
 class SeqVisitor : public LogVisitor {
  public:
   explicit SeqVisitor(std::function<bool(uint64_t)> visit) : visit_(std::move(visit)) {}
@@ -120,7 +120,7 @@ struct LookedAt {
   std::vector<Value> notes;
 };
 
-// What each frame holds that a reader finds by itself; those within segments are not looked at.
+// What a reader finds in each frame; frames within segments are not read.
 inline std::vector<LookedAt> frames_of(const std::string& path) {
   class Visitor : public LogVisitor {
    public:

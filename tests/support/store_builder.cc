@@ -54,7 +54,7 @@ WriterBuilder::WriterBuilder(const Store& store, const RunFolder& run, const Bui
 
 WriterBuilder::WriterBuilder(const RunFolder& run, const WriterIdentity& identity)
     : identity_(identity), db_(must(WriterDb::create(run.path, identity))), now_us_(identity.started_us) {
-  db_->for_the_dead();  // signs of life have the times of the fixture, not of now
+  db_->keep_heartbeat();  // signs of life have the times of the fixture, not of now
   path_ = db_->path();
 }
 

@@ -78,7 +78,7 @@ class WriterBuilder {
   int64_t now_us_;
 };
 
-// Journals are looked for in a folder of its own, unless the test has named one: what stands in /dev/shm is not its.
+// Journals are searched for in a folder of its own, unless the test has named one: those in /dev/shm are not its own.
 class StoreBuilder {
  public:
   StoreBuilder();
@@ -95,7 +95,7 @@ class StoreBuilder {
   const bool names_journals_;
 };
 
-// Changes one byte in the middle of `bytes` where they stand in the file, so that their CRC fails. The file must be at
+// Changes one byte in the middle of `bytes` where they are in the file, so that their CRC fails. The file must be at
 // rest.
 void damage_bytes(const std::string& file, std::string_view bytes);
 // Puts `text` over the beginning of the file.

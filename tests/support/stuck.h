@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run whose background threads a test holds, and what its child process says of what it has logged meanwhile.
+// A run whose background threads a test holds, and its child process's record of what it has logged meanwhile.
 #pragma once
 
 #include <unistd.h>

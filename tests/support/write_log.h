@@ -11,7 +11,7 @@
 
 namespace tracker::internal {
 
-// kSyncBegin and kSync are begin and end of one fsync; nothing stands between the two.
+// kSyncBegin and kSync are start and end of one fsync; nothing is between the two.
 enum class WriteKind : uint8_t {
   kCreate,
   kFolder,

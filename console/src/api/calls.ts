@@ -58,14 +58,14 @@ export async function readSeriesList(
   }
 }
 
-/** layer2 stands before layer10. */
+/** layer2 comes before layer10. */
 const NATURAL = new Intl.Collator("en", { numeric: true });
 const byKey = (a: types.SeriesInfo, b: types.SeriesInfo): number => NATURAL.compare(a.key, b.key);
 
 export interface SeriesQuery {
   runs: string[];
   keys: string[];
-  /** A series of each of them, instead of one of the resolved rows. */
+  /** One series for each of them, instead of one of the resolved rows. */
   ranks?: number[];
   x: XAxis;
   lo: string | null;

@@ -38,7 +38,7 @@ export const number: Check<Whole> = (value, path) => {
   throw new ShapeError(path, "number");
 };
 
-/** The number that a JSON value is, where texts stand for what is not finite or very large. */
+/** The number of a JSON value, which is a text if it is not finite or very large. */
 export function numberOf(value: Json | undefined): Whole | undefined {
   try {
     return number(value, "");

@@ -11,7 +11,7 @@ function entryUrl(): string {
   return entry?.src ?? document.baseURI;
 }
 
-/** The server answered with an error, or with something that no tracker server says. */
+/** The server responded with an error, or the response is not that of a tracker server. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -23,7 +23,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer at all: the server is away, or the network. */
+/** No response: the server or the network is down. */
 export class OfflineError extends Error {
   override name = "OfflineError";
 }

@@ -26,7 +26,7 @@ const header = shape({
 });
 type Head = Checked<typeof header>["series"][number];
 
-/** Every row of the window, for there are fewer than two a pixel. */
+/** Every row of the window: fewer than two for each pixel. */
 export interface Points {
   form: "points";
   x: Float64Array;
@@ -49,7 +49,7 @@ export interface Cells {
   negInf: Uint32Array;
 }
 
-/** One metric of one run, of a rank where ranks were asked for. An x is xBase plus the value of its column, so steps to 2⁶³−1 stay exact. */
+/** One metric of one run, of one rank if ranks were requested. An x is xBase plus the value of its column, so steps to 2⁶³−1 stay exact. */
 export interface Series {
   run: string;
   key: string;

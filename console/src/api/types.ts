@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the server answers, as docs/formats/http.md says it.
+// The server's responses, as in docs/formats/http.md.
 
 import {
   fallback,

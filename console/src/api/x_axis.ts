@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What x of a chart is.
+// The kinds of x axis of a chart.
 
 /** What x is: steps, times, or the values of a metric of the same run at the same step. */
 export type XAxis = "step" | "relative" | "time" | MetricAxis;

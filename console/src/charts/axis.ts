@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where ticks are and how they read.
+// The places and labels of ticks.
 
 import type { XAxis } from "../api/x_axis";
 import { formatDuration, formatTime } from "../ui/format";

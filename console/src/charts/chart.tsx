@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One chart: title, value at the pointer, plot, and a line that says of how many points it is.
+// One chart: title, value at the pointer, plot, and a line with its number of points.
 
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { metricOfAxis, type XAxis } from "../api/x_axis";
@@ -140,7 +140,7 @@ export function Chart({ run, info, title, ranks, view, group, onZoom, height = 2
   );
 }
 
-/** System series end so: "memory.used.bytes", "net.sent.bytes_per_s". */
+/** Endings of system series: "memory.used.bytes", "net.sent.bytes_per_s". */
 const isBytes = (key: string): boolean => /\bbytes(_per_s)?$/.test(key);
 
 const formatValue = (key: string, value: number | bigint): string =>
@@ -161,7 +161,7 @@ function placeOf(trace: Trace, index: number, axis: XAxis, origin: bigint): stri
   return from === to ? to : `${from} – ${to}`;
 }
 
-/** Of several lines: where the pointer is, for the legend has the values. */
+/** For several lines: the position of the pointer; the legend has the values. */
 function placeText(x: number | undefined, lines: readonly Line[], axis: XAxis, origin: bigint): string {
   const trace = lines[0]?.trace;
   const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
@@ -189,7 +189,7 @@ function readoutText(
   return `${at}: ${shown(value)}${range}${curve}`;
 }
 
-/** `ranks`: how many there are; 0 where they are one line. */
+/** `ranks`: how many there are; 0 if they are one line. */
 function footText(
   lines: readonly Line[],
   info: SeriesInfo,

@@ -12,7 +12,7 @@ export interface Section {
   metrics: { info: SeriesInfo; title: string }[];
 }
 
-/** Metrics by what is before the last "/" of their name; without one first. */
+/** Metrics grouped by the part of their name before the last "/"; those without one first. */
 export function sectionsOf(metrics: readonly SeriesInfo[], prefix = ""): Section[] {
   const sections = new Map<string, Section>();
   for (const info of metrics) {
@@ -26,7 +26,7 @@ export function sectionsOf(metrics: readonly SeriesInfo[], prefix = ""): Section
   return [...sections.values()].sort((a, b) => (a.folder < b.folder ? -1 : a.folder > b.folder ? 1 : 0));
 }
 
-/** Beyond so many metrics sections are closed at first. */
+/** With more metrics than this, sections are closed at first. */
 const OPEN_METRICS_MAX = 200;
 
 interface ChartGridProps {

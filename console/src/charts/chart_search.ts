@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an address says of the charts: x xlog ylog smooth keys lo hi.
+// The settings of charts in an address: x xlog ylog smooth keys lo hi.
 
 import { metricAxis, type XAxis } from "../api/x_axis";
 import type { Range } from "./trace";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What applies to all charts of a page: filter of names, x axis, log axes, smoothing, zoom.
+// The settings of all charts of a page: filter of names, x axis, log axes, smoothing, zoom.
 
 import type { ReactNode } from "react";
 import { isTimeAxis, metricOfAxis, type XAxis } from "../api/x_axis";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The theme's colours for canvases, which know no CSS variables.
+// The theme's colours for canvases, which have no CSS variables.
 
 const NAMES = ["bg", "line", "third", "second", "text", "error", "accent"] as const;
 export type Colors = Record<(typeof NAMES)[number], string> & { series: string[] };

@@ -8,7 +8,7 @@ import type { Line } from "./use_trace";
 
 /** Strokes and gaps in CSS pixels. */
 const DASHES: readonly (readonly number[])[] = [[], [6, 4], [2, 3]];
-/** As many lines as can be told apart. */
+/** How many lines can be distinguished. */
 export const RANKS_MAX = SERIES_COUNT * DASHES.length;
 
 export const ranksDrawn = (ranks: readonly number[]): readonly number[] => ranks.slice(0, RANKS_MAX);

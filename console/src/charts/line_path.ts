@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cells become lines. uPlot's own paths take one y for each x; a cell has four, and none of them may be left out.
+// Converts cells to lines. uPlot's own paths have one y for each x; a cell has four, and all must be drawn.
 
 import type { Trace } from "./trace";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws a trace into the plot area of uPlot: band, line, smoothed line, marks of what is not finite.
+// Draws a trace into the plot area of uPlot: band, line, smoothed line, marks of values that are not finite.
 
 import type uPlot from "uplot";
 import type { Colors } from "./colors";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One uPlot in React: made when its shape changes, told of new data and ranges else.
+// One uPlot in React: made again when its shape changes, updated for new data and ranges.
 
 import { useEffect, useRef, type ReactNode } from "react";
 import uPlot from "uplot";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How uPlot is set up: it gives axes, scales, the pointer and the selection; painter.ts draws the lines.
+// The options of uPlot, which provides axes, scales, the pointer and the selection; painter.ts draws the lines.
 
 import type uPlot from "uplot";
 import type { XAxis } from "../api/x_axis";
@@ -95,7 +95,7 @@ export function plotOptions(setup: PlotSetup, width: number, height: number): uP
 
 const pair = (range: Range): [number, number] => [range.lo, range.hi];
 
-// Without a filter of ours uPlot takes some ticks away and hands null to `values` for them.
+// Without a filter of ours uPlot omits some ticks and passes null to `values` for them.
 const LOG_TICKS = {
   splits: (_: uPlot, __: number, lo: number, hi: number): number[] => logTicks({ lo, hi }),
   filter: (_: uPlot, ticks: number[]): number[] => ticks,

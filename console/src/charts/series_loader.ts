@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Charts ask one by one; what is asked for within one turn of the event loop goes to the server in few requests.
+// Charts request their series one by one; requests within one turn of the event loop are sent to the server in few
+// requests.
 
 import { readSeries, type SeriesQuery } from "../api/calls";
 import type { Series } from "../api/series";
@@ -56,7 +57,7 @@ async function sendGroup(group: Waiting[]): Promise<void> {
   if (!one) return;
   const { run, x, lo, hi, pixels } = one.request;
   const abort = new AbortController();
-  // The request is given up when nobody waits for any part of it.
+  // The request is aborted when no chart waits for any part of it.
   const onAbort = (): void => {
     if (group.every((each) => each.signal.aborted)) abort.abort();
   };

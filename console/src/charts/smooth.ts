@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time-weighted moving average, as docs/reading.md has it (smooth="ema") and src/query/chart/smooth.cc computes it.
+// The time-weighted moving average, as in docs/reading.md (smooth="ema") and src/query/chart/smooth.cc.
 
 import type { Trace } from "./trace";
 

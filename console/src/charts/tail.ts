@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// New rows of a live chart: only those at its end are asked for, and joined to what is there. Cells lie on a grid of
-// powers of two, so finer cells and points go into those that are there without a difference.
+// New rows of a live chart: only those after the last known row are requested and joined to the present cells. Cells
+// are on a grid of powers of two, so finer cells and points can be added to coarser ones exactly.
 
 import type { Cells, Points, Series } from "../api/series";
 
@@ -169,7 +169,7 @@ function cellOfPoint(x: number, y: number): Cell {
 function addTo(cell: Cell, next: Cell): void {
   cell.x1 = next.x1;
   cell.last = next.last;
-  // NaN where a cell has no finite value.
+  // NaN if a cell has no finite value.
   cell.min = Number.isNaN(cell.min) ? next.min : next.min < cell.min ? next.min : cell.min;
   cell.max = Number.isNaN(cell.max) ? next.max : next.max > cell.max ? next.max : cell.max;
   cell.sum += next.sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The data of one chart: asked for at the width that it has, again after a zoom; what is there stays until then.
+// The data of one chart: requested for its width, and again after a zoom; the present data stays until then.
 
 import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -57,7 +57,7 @@ export function useTrace(wanted: TraceQuery): TraceResult {
       return Promise.all(ranks.map((rank, i) => loadNew({ ...request, rank }, before?.[i], signal)));
     },
     placeholderData: keepPreviousData,
-    structuralSharing: false, // a copy would be no series that loadedMs knows
+    structuralSharing: false,  // loadedMs does not know a copy
     enabled: wanted.enabled,
   });
   const data = query.data;

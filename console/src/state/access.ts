@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Who may see this: one-use codes of `tracker ui`, and what happens when the server asks who we are.
+// Access: one-use codes of `tracker ui`, and the login when the server requests one.
 
 import type { QueryClient } from "@tanstack/react-query";
 import { login } from "../api/calls";
 import { ApiError, ROOT_PATH } from "../api/http";
 import { Store } from "./store";
 
-/** What of a router is needed here; its own type depends on this file. */
+/** The part of a router that is needed here; its own type depends on this file. */
 interface Navigator {
   history: { replace: (path: string) => void };
   state: { location: { pathname: string; href: string } };
   navigate: (to: { to: "/login"; search: { next?: string }; replace: boolean }) => Promise<void>;
 }
 
-/** True where the page was opened with a code that the server did not take. */
+/** True if the page was opened with a code that the server did not accept. */
 export const codeRefused = new Store(false);
 
 const CODE = /^#code=([\w-]+)$/;
@@ -31,7 +31,7 @@ export async function logInByCode(router: Navigator): Promise<void> {
   }
 }
 
-/** A 401 of whatever query leads to the login page, which leads back. */
+/** A 401 of any query leads to the login page, which leads back. */
 export function sendToLogin(client: QueryClient, router: Navigator): void {
   client.getQueryCache().subscribe((event) => {
     if (event.type !== "updated" || event.action.type !== "error") return;

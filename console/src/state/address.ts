@@ -11,7 +11,7 @@ export function toSegment(name: string): string {
   return /^\.+$/.test(plain) ? `~2E${plain.slice(1)}` : plain;
 }
 
-/** The name that a segment says; anything that toSegment never writes is kept as it is. */
+/** The name of a segment; anything that toSegment never writes is returned unchanged. */
 export function fromSegment(segment: string): string {
   if (segment === "~") return "";
   return segment.replace(/~(2F|7E|2E)/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));

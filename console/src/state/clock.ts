@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time as components see it: it moves each 5 s while the tab is seen.
+// The time for components: updated every 5 s while the tab is visible.
 
 import { useEffect } from "react";
 import { Store, useStore } from "./store";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Polls which runs have changed: every 2 s while the tab is seen, at once when it is seen again, not at all while hidden.
-// After an error the pauses grow to 30 s, with jitter.
+// Polls which runs have changed: every 2 s while the tab is visible, at once when it becomes visible, not at all while
+// hidden. After an error the pauses grow to 30 s, with jitter.
 
 import type { QueryClient } from "@tanstack/react-query";
 import { readChanges } from "../api/calls";
@@ -10,7 +10,7 @@ import { Store } from "./store";
 const PERIOD_MS = 2000;
 const PAUSE_MS_MAX = 30_000;
 
-/** ok: the last poll was answered. stale: polls fail, what is shown is from updatedMs. off: nobody polls. */
+/** ok: the last poll was answered. stale: polls fail, what is shown is from updatedMs. off: no polling. */
 export interface Live {
   state: "off" | "ok" | "stale" | "no_access";
   updatedMs: number;
@@ -42,7 +42,7 @@ export function startPolling(client: QueryClient): () => void {
     asking = true;
     try {
       const answer = await readChanges(cursor);
-      // After an outage the cursor may be unknown to a restarted server: everything that is shown is asked for again.
+      // After an outage a restarted server may not know the cursor: everything on the page is requested again.
       if (failures > 0) void client.invalidateQueries();
       else if (cursor !== undefined) invalidate(client, answer.runs, answer.projects);
       cursor = answer.cursor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How far a run is and how long it still takes, from what it logs: progress/step and progress/total, or the fields of job
-// platforms (trained_samples, iteration, epoch) with their totals.
+// The progress of a run and its remaining time, from what it logs: progress/step and progress/total, or the fields of
+// job platforms (trained_samples, iteration, epoch) with their totals.
 
 import type { Json } from "../api/check";
 
@@ -33,7 +33,7 @@ export function progressOf(
 
 /**
  * The seconds left, as a range between the quartiles of the recent time per unit of progress; undefined for the first 20
- * rows. times are seconds, values what was done by then.
+ * rows. times are seconds, values the progress at these times.
  */
 export function secondsLeft(
   times: ArrayLike<number>,

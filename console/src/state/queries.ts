@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What pages ask for, as TanStack Query knows it. live.ts invalidates by the first parts of these keys.
+// The queries of pages for TanStack Query. live.ts invalidates by the first parts of these keys.
 
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import * as calls from "../api/calls";

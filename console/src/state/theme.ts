@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The theme: what the person chose, else the system's. Colours are CSS variables (styles/theme.css), also for canvases.
+// The theme: the user's choice, else the system's. Colours are CSS variables (styles/theme.css), also for canvases.
 
 import { Store } from "./store";
 

@@ -116,7 +116,7 @@ describe.each(Object.entries(THEMES))("the %s theme", (_, theme) => {
     expect(contrast(color(theme, name), color(theme, "bg"))).toBeGreaterThanOrEqual(3.1);
   });
 
-  test.each(Object.entries(VISIONS))("the series are told apart, %s", (_vision, matrix) => {
+  test.each(Object.entries(VISIONS))("the series can be distinguished, %s", (_vision, matrix) => {
     const seen = SERIES.map((name) => okLab(clipped(times(matrix, color(theme, name)))));
     seen.forEach((one, index) => {
       for (const other of seen.slice(index + 1)) expect(distance(one, other)).toBeGreaterThanOrEqual(0.09);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Colours of a terminal's line (SGR sequences) as spans with class names; other escape sequences are left out.
+// Colours of a terminal's line (SGR sequences) as spans with class names; other escape sequences are removed.
 
 export interface Span {
   text: string;

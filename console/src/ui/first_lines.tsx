@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Three lines of Python whose run shows up on this page: of a server they say where it is.
+// Three lines of Python whose run appears on this page; on a server they contain its address.
 
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";

@@ -5,12 +5,12 @@ import { ErrorNote, Skeleton } from "./notes";
 
 interface LoadedProps<T> {
   query: UseQueryResult<T>;
-  /** What an error says could not be loaded. */
+  /** What was being loaded, for the error message. */
   what: string;
   children: (data: T) => ReactNode;
 }
 
-/** What a query found; before that a skeleton; where it failed the error. Old data stays while new is on its way. */
+/** The result of a query; before that a skeleton; after a failure the error. Old data stays until new data is there. */
 export function Loaded<T>({ query, what, children }: LoadedProps<T>): ReactNode {
   if (query.data !== undefined) return children(query.data);
   if (query.isError) return <ErrorNote what={what} error={query.error} retry={() => void query.refetch()} />;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A name in one line. Where it is too long its middle is left out, for the end of a metric's name tells more.
+// A name in one line. The middle of a long name is cut out: the end of a metric's name is more specific.
 
 import type { ReactNode } from "react";
 import { NAME_MAX, visibleText } from "./visible_text";
 
 const END_MAX = 20;
 
-/** Where the end begins that is always shown: at a "/", "." or "_" where there is one, and half of it at most. */
+/** The start of the end that is always shown: at a "/", "." or "_" if there is one, and at most half of the name. */
 export function endOf(name: string, endMax = END_MAX): number {
   const characters = Array.from(name);
   if (characters.length <= endMax) return name.length; // one piece: it finds room
@@ -18,7 +18,7 @@ export function endOf(name: string, endMax = END_MAX): number {
 
 interface NameProps {
   value: string;
-  /** What the title says; default: the name. */
+  /** The text of the title; default: the name. */
   full?: string;
   endMax?: number;
 }

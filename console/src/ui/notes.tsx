@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is shown where data is not there: loading, nothing, an error.
+// Notes in place of missing data: loading, nothing, an error.
 
 import { useEffect, useState, type ReactNode } from "react";
 import { ApiError, OfflineError } from "../api/http";

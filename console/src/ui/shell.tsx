@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The bar above every page: where one is, whether it is live, theme, log out.
+// The bar above every page: the place of the page, whether it is live, theme, log out.
 
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state of a run: a sign, a word and a colour, so that no meaning is in the colour alone.
+// The state of a run as a sign, a word and a colour, so that the colour alone has no meaning.
 
 import type { ReactNode } from "react";
 import { visibleText } from "./visible_text";

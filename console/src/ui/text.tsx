@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values from runs as text: nothing of them is ever HTML.
+// Values from runs as text, never as HTML.
 
 import type { ReactNode } from "react";
 import type { Json, Whole } from "../api/check";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an element's place on the page is.
+// The size and position of an element on the page.
 
 import { useEffect, useState, type RefObject } from "react";
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Strings from runs as text that cannot mislead: control and bidirectional characters become marks, long text is cut.
+// Strings from runs as text that cannot mislead: control and bidirectional characters become visible marks, long text
+// is cut.
 
 const CUT_CHARACTERS = 200;
 /** More than the name of a metric has. */
 export const NAME_MAX = 2000;
-// C0 and C1 controls but newline and tab; zero-width and bidirectional characters; the byte order mark.
+// C0 and C1 controls except newline and tab; zero-width and bidirectional characters; the byte order mark.
 
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
@@ -13,7 +14,7 @@ export function visibleText(text: string, charactersMax = CUT_CHARACTERS): strin
   return cut.replace(HIDDEN, mark);
 }
 
-/** The same, with its middle left out where it is too long: the end of a metric's name tells more. */
+/** The same, with its middle cut out if it is too long: the end of a metric's name is more specific. */
 export function cutInMiddle(text: string, charactersMax: number): string {
   const shown = Array.from(visibleText(text, NAME_MAX));
   if (shown.length <= charactersMax) return shown.join("");

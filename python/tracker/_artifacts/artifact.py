@@ -117,7 +117,7 @@ class Artifact(Reading):
         self._stored: _core.StoredVersion | None = None  # once it is asked for, for it keeps an index of the manifest
         self._store_path = ""
         self._staging = ""
-        self._held: _core.HeldName | None = None
+        self._held: _core.NameLease | None = None
         self._cleanup: weakref.finalize[Any, Artifact] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -244,7 +244,7 @@ class Artifact(Reading):
                 _core.make_store_folder(str(folder))
             self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")
             if folder is not None:
-                self._held = _core.HeldName(str(folder), Path(self._staging).name)
+                self._held = _core.NameLease(str(folder), Path(self._staging).name)
             self._cleanup = weakref.finalize(self, _remove_staging, self._staging, os.getpid())
             self._cleanup.atexit = True
         return self._staging

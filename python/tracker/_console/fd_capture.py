@@ -25,7 +25,7 @@ import time
 
 from tracker import _core
 from tracker._console import stream_wrappers
-from tracker._console.guarded_fd import LastingFd
+from tracker._console.guarded_fd import GuardedFd
 from tracker._console.relay_channel import CLOSED, READ_BYTES, Replaced, Stream, high, say
 
 # What the end of a run waits for the relay, whose target may take nothing.
@@ -66,7 +66,7 @@ class _Relay:
         for channel in channels:
             channel.put()
 
-    def _start(self) -> tuple[LastingFd, LastingFd]:
+    def _start(self) -> tuple[GuardedFd, GuardedFd]:
         copies, to_copies = map(high, os.pipe())
         orders, to_orders = map(high, os.pipe())
         try:
@@ -100,7 +100,7 @@ class _Relay:
         finally:
             os.close(to_copies)
             os.close(orders)
-        return LastingFd(copies), LastingFd(to_orders)
+        return GuardedFd(copies), GuardedFd(to_orders)
 
     def _read(self) -> None:
         closed = False
@@ -250,8 +250,8 @@ class _Tail:
             self.drain()
         self._file.close()
 
-    def _open(self) -> LastingFd:
-        return LastingFd(os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC))
+    def _open(self) -> GuardedFd:
+        return GuardedFd(os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC))
 
     def _keep_open(self) -> None:
         """Where the program has closed ours it is opened anew, by the program's own, if that is the same file still."""

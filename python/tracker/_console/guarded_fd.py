@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A descriptor that is kept for long, as src/base/lasting_fd.h has it for C++: other code of the process may close it
+"""A descriptor that is kept for long, as src/base/guarded_fd.h has it for C++: other code of the process may close it
 (os.closerange, a close too many) and open a file of its own under its number. That file is neither read nor written nor
 closed from here. Not seen are a file with the inode of one that had no name left, and another pseudo terminal's own end
 in the place of one. Threads: any. Cost: one system call a use."""
@@ -10,7 +10,7 @@ import errno
 import os
 
 
-class LastingFd:
+class GuardedFd:
     """Closes nothing by itself: a forked child has the same object."""
 
     def __init__(self, number: int) -> None:
@@ -25,7 +25,7 @@ class LastingFd:
             return self._number >= 0 and error.errno != errno.EBADF
         return (found.st_dev, found.st_ino, found.st_rdev) == self._file
 
-    def is_same(self, other: LastingFd) -> bool:
+    def is_same(self, other: GuardedFd) -> bool:
         """Whether both were opened on one file."""
         return self._file == other._file
 

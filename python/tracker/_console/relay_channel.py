@@ -8,7 +8,7 @@ import codecs
 import os
 
 from tracker import _core
-from tracker._console.guarded_fd import LastingFd
+from tracker._console.guarded_fd import GuardedFd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ class Replaced:
 
         self.descriptors = descriptors
         target = fcntl.fcntl(descriptors[0], fcntl.F_DUPFD_CLOEXEC, HIGH)
-        self.saved = LastingFd(target)
+        self.saved = GuardedFd(target)
         try:
             source, self._write = map(high, self._terminal(target) if os.isatty(target) else os.pipe())
         except OSError:
             self.saved.close()
             raise
-        self.source = LastingFd(source)
+        self.source = GuardedFd(source)
         found = os.fstat(self._write)
         self._identity = found.st_dev, found.st_ino
 

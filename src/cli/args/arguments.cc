@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "model/byte_size.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/shell_word.h"
 #include "cli/args/arguments.h"
 #include "cli/args/cli.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {

@@ -27,7 +27,7 @@
 #include "storage/catalog/catalog.h"
 #include "storage/database/schema.h"
 #include "storage/frames/frames_format.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/share_store.h"
 #include "storage/writer/store_files.h"

@@ -117,7 +117,7 @@ WriterSnapshot stored_in(const std::optional<Store>& store, const WriterIdentity
 
 uint64_t points_in(const FoundJournal& journal, const std::optional<Store>& store) {
   auto read = DeadJournal::look(journal.dir, &journal.writer);
-  return read.ok() ? logged_behind(stored_in(store, journal.writer), read->get()).points : 0;
+  return read.ok() ? unstored_logged(stored_in(store, journal.writer), read->get()).points : 0;
 }
 
 // One fact each, and a line of advice for those of one store.

@@ -16,7 +16,7 @@
 #include "exchange/bundle.h"
 #include "model/redact/redact.h"
 #include "run/services/media_folder.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

@@ -24,7 +24,7 @@ uint64_t points_between(uint64_t from, uint64_t to, uint64_t tail, uint64_t acce
 
 // Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie after
 // `from`.
-std::optional<uint64_t> points_behind(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
+std::optional<uint64_t> points_since(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
   if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair)) return std::nullopt;
   return points_between(from, tail, tail, accepted);
 }
@@ -71,13 +71,13 @@ void DeadJournal::start(const std::vector<RingPosition>& positions, bool afresh)
     }
     if (from == tail) continue;
     spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
-    accounts_.push_back({points_behind(from, tail, header.accepted.load(), header.data_bytes), 0, {}});
+    accounts_.push_back({points_since(from, tail, header.accepted.load(), header.data_bytes), 0, {}});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
   for (const uint64_t nonce : blank_)
     if (known_position(nonce) > 0) name_blank(fmt::format("ring-{:016x}", nonce));
   for (UnreadRing& ring : unread_) {
-    const auto known = points_behind(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
+    const auto known = points_since(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
     ring.points = known.value_or(points_in_damage(ring.bytes));
     problems_.push_back(fmt::format("{}: ring-{:016x}: {} {} points are lost", dir_, ring.nonce,
                                     known ? "about" : "up to", ring.points));

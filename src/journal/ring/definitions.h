@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fs.h"
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 #include "codec/frame.h"
 #include "model/records.h"
 
@@ -45,7 +45,7 @@ class DefinitionsFile {
   explicit DefinitionsFile(Fd fd) : fd_(std::move(fd)) {}
   Status keep_room(uint64_t bytes);
   Status append_record(const std::string& record, uint64_t before);
-  LastingFd fd_;
+  GuardedFd fd_;
   uint64_t room_ = 0;  // bytes of the file that have their place already, written or not
 };
 

@@ -157,7 +157,7 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
   remove_file(join_path(made_in, "lock"));  // of an earlier attempt: never two descriptors of one lock file
   auto fd = open_file(join_path(made_in, "lock"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
-  owner.fd_ = LastingFd(std::move(*fd));
+  owner.fd_ = GuardedFd(std::move(*fd));
   owner.list();
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status::from_errno(errno, "cannot lock", dir);
@@ -183,7 +183,7 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   OwnerLock owner(dir, Of::kDeadProcess);
   auto fd = open_file(path, O_RDWR | O_NOFOLLOW | (make_missing ? O_CREAT : 0), 0600);
   if (!fd.ok()) return fd.status();
-  owner.fd_ = LastingFd(std::move(*fd));
+  owner.fd_ = GuardedFd(std::move(*fd));
   owner.list();
   // Asked first: an owner that finds the POSIX lock taken would leave its journal.
   if (is_held_by_ofd(owner.fd_.get(), dir)) return Status(Code::kBusy, dir + " is in use");

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/fs.h"
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 #include "model/records.h"
 
 namespace tracker::internal {
@@ -53,7 +53,7 @@ class OwnerLock {
   enum class Of { kNobody, kThisProcess, kDeadProcess };  // whose journal; kNobody: moved from
   OwnerLock(std::string dir, Of of) : dir_(std::move(dir)), of_(of) {}
   void list() const;
-  LastingFd fd_;
+  GuardedFd fd_;
   std::string dir_;
   Of of_ = Of::kNobody;
   bool has_second_ = false;  // the file system has OFD locks

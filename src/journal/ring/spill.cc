@@ -47,7 +47,7 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
   if (!fd_) {
     auto fd = open_file(path_, O_RDWR | O_CREAT | O_NOFOLLOW | O_APPEND, 0600);
     if (!fd.ok()) return false;
-    fd_ = LastingFd(std::move(*fd));
+    fd_ = GuardedFd(std::move(*fd));
   }
   // A torn record that a failure left is cut off first: records after it would not be found.
   struct stat st;
@@ -77,7 +77,7 @@ bool SpillFile::regain() {
   if (fd_.is_ours()) return true;
   auto fd = open_file(path_, O_RDWR | O_NOFOLLOW | O_APPEND);
   if (!fd.ok()) return false;
-  LastingFd found(std::move(*fd));
+  GuardedFd found(std::move(*fd));
   if (found.file() != fd_.file()) return false;
   fd_ = std::move(found);
   return true;

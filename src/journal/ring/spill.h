@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/fs.h"
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 #include "journal/ring/frame_record.h"
 
 namespace tracker::internal {
@@ -33,7 +33,7 @@ class SpillFile {
   bool regain();
   std::string path_;
   uint64_t nonce_;
-  LastingFd fd_;
+  GuardedFd fd_;
   std::atomic<uint64_t> bytes_{0};
 };
 

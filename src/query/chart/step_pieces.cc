@@ -68,7 +68,7 @@ Result<bool> StepPieces::add_writer(size_t index) {
   const SeriesStats* series = nullptr;
   const Candidates found = find_series(snapshot, metric_.name, &series);
   if (found != Candidates::kOne) return found == Candidates::kNone;
-  auto look = run_->reader(index)->look();
+  auto look = run_->reader(index)->log_index();
   if (!look.ok()) return look.status();
   if (*look == nullptr) return false;
   Writer& writer = writers_[index];

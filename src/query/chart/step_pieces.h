@@ -16,7 +16,7 @@
 #include "codec/series_rows.h"
 #include "query/rows/selection.h"
 #include "query/view/run_view.h"
-#include "storage/database/log_look.h"
+#include "storage/database/log_index.h"
 
 namespace tracker::internal {
 
@@ -86,7 +86,7 @@ class StepPieces {
     size_t index = 0;
     uint32_t series = 0;
     ValueType type = ValueType::kFloat64;
-    std::unique_ptr<LogLook> look;
+    std::unique_ptr<LogIndex> look;
     std::vector<std::shared_ptr<const std::vector<CoarseLevels>>> levels;  // of its parts: what pieces look into
   };
 

@@ -13,7 +13,7 @@
 #include "model/metric_definition.h"
 #include "query/runs/filter_sql.h"
 #include "query/runs/run_record.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

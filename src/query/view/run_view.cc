@@ -29,7 +29,7 @@
 #include "query/view/waiting_since.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/waiting_points.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

@@ -54,7 +54,7 @@ struct LogArtifactOptions {
   // A folder of the store with files that were written for this artifact alone: removed when it is settled. May be
   // empty.
   std::string staging;
-  std::shared_ptr<HeldName> held;  // that folder's name; may be null
+  std::shared_ptr<NameLease> held;  // that folder's name; may be null
 };
 
 // download_into_store() for a run whose store has max_disk (0: no bound). kLimit: it has no room for what is not there

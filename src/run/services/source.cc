@@ -74,7 +74,7 @@ void RunSource::work() {
   const std::string shown = redact_text(root, &in_path);
   Value said = Value::Map{{"root", shown}};
   auto draft = ArtifactDraft::make(kSourceArtifact, kSourceType);
-  std::shared_ptr<HeldName> held;
+  std::shared_ptr<NameLease> held;
   auto staging = make_staging(input_.store_path, &held);
   Status status = draft.ok() ? staging.status() : draft.status();
   if (status.ok()) status = copy(list, *staging, &*draft, &said);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opening the catalog: in the store under a shared lock, else in memory. catalog_refresh.cc keeps it true.
+// Opening the catalog: in the store under a shared lock, else in memory. catalog_refresh.cc updates it.
 #include "storage/catalog/catalog.h"
 
 #include <fcntl.h>
@@ -17,7 +17,8 @@ namespace {
 constexpr int kCatalogLockTries = 20;
 constexpr std::chrono::milliseconds kCatalogLockPause{10};
 
-// On the open file, not the process, so that other descriptors of this process cannot drop it. kBusy after 200 ms.
+// A lock of the open file and not of the process, so that other descriptors of this process cannot drop it. kBusy after
+// 200 ms.
 Status set_lock(const Fd& fd, short type, const std::string& path) {
   struct flock lock{};
   lock.l_type = type;
@@ -58,7 +59,7 @@ Status set_store(Sqlite& db, const Store& store) {
   return insert->bind(id).run();
 }
 
-// kCorrupt when `schema` of the connection is no catalog of this version and this store.
+// kCorrupt if `schema` of the connection is not a catalog of this version and this store.
 Status check_tables(Sqlite& db, const std::string& schema, const Store& store, const std::string& path) {
   auto application = db.query_int(fmt::format("PRAGMA {}.application_id", schema).c_str());
   if (!application.ok()) return application.status();
@@ -74,14 +75,14 @@ Status check_tables(Sqlite& db, const std::string& schema, const Store& store, c
   return {};
 }
 
-// An empty file has no pages and says 0 to everything.
+// An empty file has no pages: all its numbers are 0.
 Result<bool> is_new(Sqlite& db) {
   auto tables = db.query_int("SELECT count(*) FROM sqlite_master");
   if (!tables.ok()) return tables.status();
   return *tables == 0;
 }
 
-// SQLite's own reader, else, where it has no place for a WAL's index and there is no WAL, without locks.
+// With SQLite's usual locks; without locks where SQLite cannot place a WAL's index and there is no WAL.
 Status attach(Sqlite& db, const std::string& path) {
   std::string uri = "file://";
   for (const char c : path) {
@@ -121,25 +122,25 @@ Result<Catalog> Catalog::open(const Store& store, Place place) {
   return out;
 }
 
-// After a failure neither lock nor connection is left.
+// After a failure there is neither a lock nor a connection.
 Status Catalog::open_in_store() {
   const std::string path = join_path(store_.path(), kCatalogFile);
   if (!can_write(store_.path(), path)) return Status(Code::kIo, fmt::format("{} cannot be written", path));
   auto lock = locked(store_, F_RDLCK);
   if (!lock.ok()) return lock.status();
-  // SQLite would wait for the other end of a pipe.
+  // SQLite would block on a pipe until a process opens its other end.
   if (const FileKind kind = file_kind(path); kind == FileKind::kLink || kind == FileKind::kOther)
     return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
-  // SQLite would make it by the umask, and its -wal and -shm like it. By a name of its own: to close a file of SQLite's
-  // would drop its locks.
+  // SQLite would create the file with the umask's mode, and its -wal and -shm with the same. So create it here, under a
+  // temporary name: closing a file that SQLite has open would drop SQLite's locks.
   if (is_shared_folder(store_.path()) && !path_exists(path)) (void)create_file_exclusive(path, "", 0666, false);
   auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();
   auto fresh = is_new(*db);
   if (!fresh.ok()) return fresh.status();
   if (*fresh) {
-    // A WAL's index is shared memory, which network file systems do not have. Whoever else makes the file now sets the
-    // same mode: "busy" is no failure.
+    // A WAL's index is shared memory, which network file systems do not have. Another process that creates the file now
+    // sets the same mode, so "busy" is not a failure.
     const FsKind kind = fs_kind(store_.path());
     const bool local = kind == FsKind::kLocal || kind == FsKind::kTmpfs;
     const Status mode = db->exec(local ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=TRUNCATE");
@@ -169,7 +170,7 @@ Status Catalog::open_in_memory(bool with_file) {
       if (status.ok()) status = copy_rows(*db);
       if (status.ok()) status = db->exec("DETACH old");
     }
-    if (!status.ok()) continue;  // damaged, or held by somebody: it is made anew here
+    if (!status.ok()) continue;  // damaged, or held by another process: a catalog in memory is made here
     db_ = std::move(*db);
     return {};
   }
@@ -179,7 +180,7 @@ Status Catalog::discard(const Store& store) {
   const auto lock = locked(store, F_WRLCK);
   if (!lock.ok()) return lock.status();
   const std::string path = join_path(store.path(), kCatalogFile);
-  // With the lock nobody has the file open, so that nobody can meet a new database beside an old WAL.
+  // With the lock, no other process has the file open, so none can open a new database with an old WAL.
   for (const char* suffix : {"-journal", "-wal", "-shm", ""}) remove_file(path + suffix);
   return path_exists(path) ? Status(Code::kIo, fmt::format("{} cannot be removed", path)) : Status();
 }

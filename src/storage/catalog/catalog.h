@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// <store>/catalog.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
-// folders: it may be deleted at any time, and is made again when it is damaged or of another store.
+// <store>/catalog.db: an index over the runs of a store (docs/formats/catalog.md). Everything in it is derived from the
+// runs' folders: it may be deleted at any time, and is rebuilt if it is damaged or of another store.
 //
-// Written by listings (ls, ui, server), never by a process that records a run. Any number of processes may refresh it
-// at once, each in short transactions; one that is killed leaves it as after its last commit. Where it cannot be
-// written the same tables are made in memory. Threads: one at a time.
+// Listings write it (ls, ui, server), never a process that records a run. Any number of processes may refresh it at
+// once, each in short transactions; a process that is killed leaves it as after its last commit. Where it cannot be
+// written, the same tables are made in memory. Threads: one at a time.
 #pragma once
 
 #include <chrono>
@@ -25,16 +25,18 @@ constexpr const char* kCatalogFile = "catalog.db";
 constexpr const char* kCatalogLockFile = "catalog.lock";
 // Limit: time that a listing waits for another listing. Beyond it: it is made in memory.
 constexpr std::chrono::milliseconds kCatalogBusy{5000};
-constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends with the first run after so long
+constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends with the first run after this time
 constexpr size_t kCatalogBatchRuns = 256;         // or after so many runs
 
-// What is known of the run in `folder`, or why nothing is. Called within a transaction of the catalog.
+// Reads the catalog's record of the run in `folder`, or returns why it cannot. Called within a transaction of the
+// catalog.
 using ReadRun = std::function<Result<CatalogRecord>(const RunFolder& folder)>;
 
 struct CatalogRefresh {
-  std::string project;                                          // empty: all
-  int64_t now_us = 0;                                           // the clock of the folders' times
-  std::function<void(uint64_t done, uint64_t total)> progress;  // runs read, of those that have to be
+  std::string project;  // empty: all
+  int64_t now_us = 0;   // the clock of the folders' times
+  // called with the number of runs read, of those that must be read
+  std::function<void(uint64_t done, uint64_t total)> progress;
 };
 
 struct CatalogReport {
@@ -42,36 +44,37 @@ struct CatalogReport {
   std::vector<std::string> problems;  // damaged runs, and folders that cannot be listed, one line each
   std::vector<std::string> unsound;   // folders of runs that have a row and a problem
   Code worst = Code::kOk;
-  std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
+  // project/id, and a journal with points of that run that are not in the store
+  std::vector<std::pair<std::string, WaitingPoints>> waiting;
 };
 
 class Catalog {
  public:
-  // kStore: the file, where it can be written, else kMemory: begins with what the file holds and leaves it alone.
+  // kStore: the file if it can be written, else kMemory. kMemory: starts with a copy of the file, which is not changed.
   enum class Place { kStore, kMemory, kEmptyMemory };
   static Result<Catalog> open(const Store& store, Place place);
   Catalog(Catalog&&) = default;
   Catalog& operator=(Catalog&&) = default;
-  ~Catalog() { writer_.reset(); }  // its statements go before the connection
+  ~Catalog() { writer_.reset(); }  // its statements must be destroyed before the connection
 
   bool in_memory() const { return in_memory_; }
-  // Makes the rows those of the folders: runs whose sign has changed are read, newest first; runs that may change
-  // without a sign are read each time. kBusy when another listing held the catalog too long, kCorrupt when it is
-  // damaged: the caller opens another (runs_query.cc).
+  // Updates the rows from the folders: runs with a changed signature are read, newest first; runs that may change
+  // without a new signature are read each time. kBusy if another listing held the catalog too long, kCorrupt if it is
+  // damaged: the caller opens another catalog then (runs_query.cc).
   Status refresh(const CatalogRefresh& options, const ReadRun& read, CatalogReport* report);
-  // Of a catalog in memory that began empty: the rows of these folders, read from them. Errors: as refresh().
+  // For a catalog in memory that was empty at first: the rows of these folders, read from them. Errors: as refresh().
   Status read_again(const std::vector<std::string>& folders, const CatalogRefresh& options, const ReadRun& read,
                     CatalogReport* report);
-  // Erases the rows of runs whose folders are gone; says how many. Errors: as refresh().
+  // Deletes the rows of runs whose folders are gone; returns how many. Errors: as refresh().
   Result<uint64_t> forget_gone();
   Sqlite& db() { return db_; }
 
-  // Removes a damaged catalog, unless somebody has one of the store open.
+  // Deletes a damaged catalog, unless a process has a catalog of this store open.
   static Status discard(const Store& store);
 
  private:
   explicit Catalog(Store store) : store_(std::move(store)) {}
-  // A run whose row no longer holds, or whose folder is gone.
+  // A run whose row is out of date, or whose folder is gone.
   struct Stale {
     std::string folder;
     int64_t mtime_ns = 0;
@@ -91,7 +94,7 @@ class Catalog {
                     CatalogReport* report);
 
   Store store_;
-  Fd lock_;  // shared while the file is open; dropped after db_, declared before it
+  Fd lock_;  // shared while the file is open; declared before db_, so released after it
   Sqlite db_;
   std::unique_ptr<CatalogWriter> writer_;
   std::string judge_;

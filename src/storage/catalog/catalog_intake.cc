@@ -24,7 +24,7 @@ Value count_value(uint64_t n) { return Value(static_cast<int64_t>(n)); }
 
 Status damaged_row() { return Status(Code::kCorrupt, "catalog intake: a damaged row"); }
 
-// Younger than that the times of its files prove nothing (kCatalogRacy).
+// If the run's files are younger than that, their times prove nothing (kCatalogRacy).
 bool is_too_young(const CatalogSign& sign, int64_t now_us) {
   return std::max(sign.ctime_ns, sign.mtime_ns) / 1000 > now_us - kCatalogRacy.count();
 }
@@ -116,7 +116,7 @@ Result<IntakeRow> decode_intake(std::string_view bytes) {
 Status leave_intake(const Store& store, const RunFolder& folder, const Id128& writer,
                     const std::function<Result<CatalogRecord>(const RunFolder&)>& read) {
   IntakeRow row;
-  const auto seen = folder_sign(folder.path);  // before anything is read: what changes after it is seen by a listing
+  const auto seen = folder_sign(folder.path);  // before anything is read: a listing sees a change after it
   if (!seen) return {};
   const CatalogFiles files = look_at_files(folder.path);
   if (files.leftovers) return {};
@@ -149,7 +149,7 @@ std::optional<IntakeRow> look_at_intake(const Store& store, const std::string& n
   const auto bytes = read_file(path, kIntakeFileBytesMax);
   auto row = bytes.ok() ? decode_intake(*bytes) : Result<IntakeRow>(bytes.status());
   if (!row.ok()) {
-    *done = is_torn_for_long(path, now_us);  // it may be on its way
+    *done = is_torn_for_long(path, now_us);  // another process may still be writing it
     return std::nullopt;
   }
   const std::string run = join_path(join_path(store.path(), kRunsFolder), row->record.folder);

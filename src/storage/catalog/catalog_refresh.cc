@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Keeping the catalog true: a sorted listing of the folders is merged with the sorted signs, what differs is read.
+// Updating the catalog: a sorted listing of the folders is merged with the sorted signatures; runs that differ are
+// read.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -34,11 +35,11 @@ CatalogSign sign_at(const Statement& row) {
   return sign;
 }
 
-// The folders of a project in the table: "<project>/" up to the next character behind the slash.
+// The folders of a project in the table: from "<project>/" to the character after the slash.
 std::string first_of(const std::string& project) { return project + "/"; }
-std::string behind(const std::string& project) { return project + "0"; }
+std::string after_all_of(const std::string& project) { return project + "0"; }
 
-// A run that is removed while it is read is not damaged: `rm` moves its folder away as a whole.
+// A run that is removed while it is read is not damaged: `rm` renames its folder as a whole.
 bool is_still_there(const std::string& path, const CatalogSign& seen) {
   const auto now = folder_sign(path);
   return now && now->inode == seen.inode;
@@ -49,7 +50,7 @@ void note(CatalogReport* report, Code code, const std::string& problem) {
   report->worst = worse_of(report->worst, code);
 }
 
-// What stands there is a folder, and what is in it nobody can say: it is not empty for that.
+// Reports a folder that exists but cannot be listed: it must not count as empty.
 void note_unlisted(const std::string& path, const Status& status, CatalogReport* report) {
   if (is_directory(path)) note(report, Code::kIo, status.to_string() + ": its runs are not shown");
 }
@@ -80,7 +81,7 @@ Status Catalog::read_again(const std::vector<std::string>& folders, const Catalo
   return status;
 }
 
-// What runs have left at their end, in short transactions; a file goes once its row is stored.
+// Takes the files of the intake, in short transactions; a file is removed after its row is stored.
 Status Catalog::take_intake(int64_t now_us) {
   const std::vector<std::string> names = list_intake(store_);
   for (size_t i = 0; i < names.size();) {
@@ -126,9 +127,9 @@ Status Catalog::scan_project(const std::string& project, CatalogReport* report, 
   if (!dir.ok()) names->clear();
   auto rows = db_.prepare(kSignsOf);
   if (!rows.ok()) return rows.status();
-  const std::string first = first_of(project), end = behind(project);
+  const std::string first = first_of(project), end = after_all_of(project);
   rows->bind(first).bind(end);
-  // Of rows that a listed name has nothing to say of.
+  // For a row that no listed name matches.
   const auto lost = [&rows, stale] {
     const std::string_view folder = rows->bytes_at(0);
     if (!is_run_place(folder)) return no_run_place(folder);
@@ -160,13 +161,13 @@ Status Catalog::scan_lost_projects(const std::vector<std::string>& projects, Cat
     if (!row.ok()) return row.status();
     if (!*row) return {};
     const std::string_view folder = next->bytes_at(0);
-    // A blob stands behind every text, so it would be found again and again.
+    // SQLite sorts a blob after every text, so the next query would find this row again.
     if (!is_run_place(folder) || folder < from) return no_run_place(folder);
     const std::string project(folder.substr(0, folder.find('/')));
     next->reset();
     if (!std::binary_search(projects.begin(), projects.end(), project))
       TRACKER_RETURN_IF_ERROR(scan_project(project, report, stale));
-    from = behind(project);
+    from = after_all_of(project);
   }
 }
 
@@ -178,7 +179,7 @@ Result<bool> Catalog::row_holds(const std::string& folder, const CatalogSign& se
   return *row && still_holds(sign_at(*rows), seen, join_path(runs_path(), folder), judge_);
 }
 
-// Short transactions, so that another listing waits a moment only; when its turn comes it finds these rows done.
+// Short transactions, so that another listing waits only a moment; it then finds these rows done.
 Status Catalog::update(const std::vector<Stale>& stale, const CatalogRefresh& options, const ReadRun& read,
                        CatalogReport* report) {
   for (size_t i = 0; i < stale.size();) {
@@ -208,7 +209,7 @@ Result<uint64_t> Catalog::forget_gone() {
   for (size_t i = 0; i < gone.size();) {
     TRACKER_RETURN_IF_ERROR(db_.exec("BEGIN IMMEDIATE"));
     Status status;
-    // Made again meanwhile: then another listing has read it, or will.
+    // If the row exists again, another listing has read the run, or will.
     for (const size_t end = std::min(gone.size(), i + kCatalogBatchRuns); i < end && status.ok(); ++i)
       if (!is_run_place(gone[i]) || !folder_sign(join_path(runs_path(), gone[i]))) status = writer_->erase(gone[i]);
     if (status.ok()) status = db_.exec("COMMIT");
@@ -221,7 +222,7 @@ Result<uint64_t> Catalog::forget_gone() {
 Status Catalog::update_run(const std::string& folder, const CatalogRefresh& options, const ReadRun& read,
                            CatalogReport* report) {
   const std::string path = join_path(runs_path(), folder);
-  auto seen = folder_sign(path);  // before anything is read: a change after this look is seen at the next one
+  auto seen = folder_sign(path);  // before anything is read: the next refresh sees a change after it
   if (!seen) return writer_->erase(folder);
   auto done = row_holds(folder, *seen);
   if (!done.ok()) return done.status();
@@ -231,7 +232,7 @@ Status Catalog::update_run(const std::string& folder, const CatalogRefresh& opti
   auto record = found.ok() ? read(*found) : Result<CatalogRecord>(found.status());
   if (!is_still_there(path, *seen)) return writer_->erase(folder);
   if (!found.ok()) {
-    // Without run.json and databases it is being made just now, or no run's folder at all.
+    // Without run.json and databases the run is being created, or the folder is not a run's.
     const bool is_nothing = found.status().code() == Code::kNotFound && RunFolder{{}, path, ""}.writer_dbs().empty();
     if (!is_nothing) note(report, found.status().code(), found.status().to_string());
     return writer_->erase(folder);

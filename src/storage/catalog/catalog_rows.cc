@@ -9,8 +9,8 @@
 namespace tracker::internal {
 namespace {
 
-// The small columns stand apart from the documents: most filters and orders read 100,000 rows of the first and a page
-// of the second. `signs` is read in the order of the folders, beside a sorted listing of them.
+// The small columns are in a table apart from the documents: most filters and orders read 100,000 rows of the small
+// ones and a page of documents. `signs` is read in the order of the folders, in step with a sorted listing of them.
 constexpr const char* kCatalogSchema = R"(
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS signs(folder TEXT PRIMARY KEY, id INTEGER NOT NULL, trust INTEGER NOT NULL,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tables of the catalog and their rows (docs/formats/catalog.md): what the catalog holds of a run, and how it is
-// written and read back. Threads: as Sqlite.
+// The tables of the catalog and their rows (docs/formats/catalog.md): how a run's record is written and read. Threads:
+// as Sqlite.
 #pragma once
 
 #include <algorithm>
@@ -24,22 +24,22 @@ constexpr size_t kCatalogArtifactsMax = 1000;
 // named as a problem.
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;
 
-// Among the attributes of a run, where they are not 0: how many rings of dead processes could not be read; how many
-// texts, and entries such as config and summary values, were dropped; how many alerts it has.
+// Attributes of a run, present if not 0: how many rings of dead processes could not be read; how many texts, and
+// entries such as config and summary values, were dropped; how many alerts it has.
 constexpr std::string_view kUnreadRings = "unread_rings";
 constexpr std::string_view kTextsDropped = "texts_dropped", kEntriesDropped = "entries_dropped", kAlertCount = "alerts";
 
-// What the catalog holds of a run.
+// The catalog's record of a run.
 struct CatalogRecord {
   std::string folder;  // "<project folder>/<run folder>" below runs/
   RunIdentity identity;
   std::string name, detail, host;
   RunState state = RunState::kCrashed;
-  int64_t ended_us = 0;  // 0: it has not
+  int64_t ended_us = 0;  // 0: not ended
   int64_t last_seen_us = 0;
   uint64_t points = 0, dropped = 0;  // points both
-  // tags, notes, group, job_type, archived, unread_rings, texts_dropped, entries_dropped, alerts, inputs, outputs:
-  // those that are there
+  // those present of: tags, notes, group, job_type, archived, unread_rings, texts_dropped, entries_dropped, alerts,
+  // inputs, outputs
   Value attributes = Value::map();
   uint64_t unread_rings() const { return count_of(kUnreadRings); }
   uint64_t texts_dropped() const { return count_of(kTextsDropped); }
@@ -52,39 +52,41 @@ struct CatalogRecord {
   Value summary = Value::map();
   Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat
 
-  // Not stored: what decides how long the row is believed.
-  bool at_rest = false;                // every writer has its end or was recovered
-  bool live = false;                   // a process is known to write it
-  std::vector<WaitingPoints> waiting;  // for long, or of dead processes: such a run is live, so it is read each time
+  // Not stored: these fields decide how long the row is trusted.
+  bool at_rest = false;  // every writer has its end or was recovered
+  bool live = false;     // some process is known to write the run
+  // points that have waited for long, or are of dead processes: such a run is live, so it is read each time
+  std::vector<WaitingPoints> waiting;
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
 };
 
-// How a later look at a run's folder tells that nothing has changed.
+// How a later refresh recognises that a run's folder is unchanged.
 enum class CatalogTrust : uint8_t {
-  kNone = 0,    // not at all: the run is read each time
-  kFolder = 1,  // at rest: the times of its folder
-  kFiles = 2,   // left without an end, or with a WAL: the size and times of its databases and WALs
+  kNone = 0,    // it cannot: the run is read each time
+  kFolder = 1,  // a run at rest: by the times of its folder
+  kFiles = 2,   // a run that stopped without an end, or has a WAL: by size and times of its databases and WALs
 };
 
 struct CatalogSign {
   CatalogTrust trust = CatalogTrust::kNone;
   int64_t inode = 0, ctime_ns = 0, mtime_ns = 0;  // of the folder
   int64_t files = 0;                              // hash over names, inodes, sizes and times of databases and WALs
-  std::string judged_by;  // host and boot: kFiles holds where the state was judged from, for another sees other locks
+  // host and boot: kFiles is valid only where the state was determined, because another host sees other locks
+  std::string judged_by;
 };
 
-// Whether `folder` is what CatalogRecord.folder is to be: two plain names. Whoever can write the catalog could lead a
-// listing, and whatever takes a run's folder from it, out of the store by another one.
+// Whether `folder` may be a CatalogRecord.folder: two plain names. With other names, a process that can write the
+// catalog could direct a listing, or any user of the folder's path, out of the store.
 bool is_run_place(std::string_view folder);
 Status no_run_place(std::string_view folder);  // kCorrupt
 
-// Tables and version, in one transaction; does nothing to a catalog that has them.
+// Creates tables and version in one transaction; does nothing if the catalog has them.
 Status create_catalog_tables(Sqlite& db);
-// kCorrupt when `schema` ("main", or that of an attached file) holds other tables or indexes than those.
+// kCorrupt if `schema` ("main", or that of an attached file) has other tables or indexes.
 Status check_catalog_schema(Sqlite& db, const std::string& schema, const std::string& path);
 
-// Columns in the order that read_catalog_record() takes them; the documents come last.
+// Columns in the order in which read_catalog_record() reads them; the documents are last.
 constexpr std::string_view kCatalogColumns =
     "runs.id, runs.folder, project, run_id, uid, name, state, detail, created_us, ended_us, last_seen_us, points, "
     "dropped, host, attributes";
@@ -110,10 +112,11 @@ enum CatalogColumn : int {
   kColumnMetrics,
   kColumnCrc,
 };
-// kCorrupt when the documents of the row are not what was written: SQLite's own checks do not cover a blob's bytes.
+// kCorrupt if the documents of the row are not as they were written: SQLite's own checks do not cover the bytes of a
+// blob.
 Status check_documents(const Statement& row);
 enum class CatalogDocuments : uint8_t { kNone, kSummary, kAll };
-// kCorrupt when a document cannot be decoded, or the folder is none of a run.
+// kCorrupt if a document cannot be decoded, or the folder is not a run's.
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents);
 
 // Writes rows; prepared once, used within transactions.

@@ -49,7 +49,7 @@ CatalogFiles look_at_files(const std::string& folder) {
     if (!database && !wal && !frames) continue;
     struct stat st{};
     if (::stat(join_path(folder, name).c_str(), &st) != 0) continue;
-    // Not the time of the inode's change: a SQLite that opens a WAL as root sets its owner, and so changes that.
+    // Not the inode's change time: a SQLite that opens a WAL as root sets its owner, which changes that time.
     const CatalogSign sign = sign_of(st);
     all += fmt::format("{} {} {} {}\n", name, sign.inode, st.st_size, sign.mtime_ns);
     out.newest_ns = std::max(out.newest_ns, sign.mtime_ns);

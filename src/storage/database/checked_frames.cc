@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-// Frame by frame, for what is known of a frame takes more than its bytes.
+// Frame by frame, because the decoded form of a frame is larger than its bytes.
 Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, const Id128& writer, uint64_t last_seq,
                                    const std::string& path,
                                    const std::function<void(const SeriesMap& series)>& add_series) {
@@ -34,7 +34,7 @@ Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, 
   return out;
 }
 
-Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series) {
+Status read_stats_after(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series) {
   auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? ORDER BY seq");
   if (!rows.ok()) return rows.status();
   rows->bind(static_cast<int64_t>(seq));
@@ -45,7 +45,7 @@ Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(cons
     auto view = FrameView::parse(rows->bytes_at(1));
     if (!view.ok()) continue;
     auto stats = compute_frame_stats(*view);
-    if (stats.ok()) add_series(stats->series);  // all of a frame, or where it is damaged none
+    if (stats.ok()) add_series(stats->series);  // all series of a frame, or none if it is damaged
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The frames of one append to a writer's database, looked at before its transaction begins: what cannot be stored is
-// refused while nothing is written yet. Threads: pure function. Cost: decodes each frame once.
+// Checks the frames of one append to a writer's database before its transaction starts: what cannot be stored is
+// refused before anything is written. Threads: pure function. Cost: decodes each frame once.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,14 @@ struct CheckedFrames {
   std::vector<RingPosition> positions;
 };
 
-// The frames after `last_seq`; those up to it are stored already. `add_series` gets the series of each. kInvalid: a
-// frame of another writer or number (the message names `path`); kCorrupt.
+// The frames after `last_seq`; those up to it are stored. `add_series` gets the series of each. kInvalid: a frame of
+// another writer or number (the message names `path`); kCorrupt.
 Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, const Id128& writer, uint64_t last_seq,
                                    const std::string& path,
                                    const std::function<void(const SeriesMap& series)>& add_series);
 
-// The series of the frames after `seq` in `db`. A damaged frame is skipped: readers report it, the writer goes on.
-Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series);
+// The series of the frames after `seq` in `db`. A damaged frame is skipped: readers report it, and the writer
+// continues.
+Status read_stats_after(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series);
 
 }  // namespace tracker::internal

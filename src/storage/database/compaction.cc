@@ -29,7 +29,7 @@ Status finish(SegmentBuilder* builder, NewSegment* out) {
   out->bytes = std::move(*bytes);
   out->time_first_us = times.first_us;
   out->time_last_us = times.last_us;
-  if (all_short) return {};  // no levels; what a directory says of very many series takes more than the segment
+  if (all_short) return {};  // no levels; with very many series the directory is larger than the data
   auto view = SegmentView::parse(out->bytes, false);
   if (!view.ok()) return view.status();
   auto levels = make_levels(&*view);
@@ -65,8 +65,8 @@ void set_compaction_frames_for_testing(uint64_t frames) { g_gather_frames = fram
 void set_compact_at_end_for_testing(int64_t ns) { g_at_end_ns = ns; }
 int64_t compact_at_end_ns() { return g_at_end_ns; }
 
-// Adds up when pieces are merged, but for bytes, which only shrink: so each merge makes pieces of a higher tier, also
-// where a column takes no bytes and where there are no points.
+// The weight of merged pieces is the sum of theirs, except for bytes, which only shrink. So each merge makes a piece of
+// a higher tier, also if a column takes no bytes or there are no points.
 uint64_t Compaction::Piece::weight() const {
   return points + bytes / kBytesAPoint + (last_seq - first_seq + 1) * kPointsAFrame;
 }
@@ -128,7 +128,7 @@ Result<bool> Compaction::step(Sqlite& db, uint64_t up_to, bool all, const Transa
   return give_back(db, all, transaction);
 }
 
-// New frames take the pages that compaction frees; only what they do not need goes back.
+// New frames reuse the pages that compaction frees; only the surplus is returned to the disk.
 Result<bool> Compaction::give_back(Sqlite& db, bool all, const Transaction& transaction) {
   freeing_ = false;
   auto free = db.query_int("PRAGMA freelist_count");
@@ -173,14 +173,14 @@ Result<std::optional<NewSegment>> Compaction::build_from_frames(Sqlite& db, uint
     const Status status = finish(&builder, &out);
     if (status.ok()) return std::optional<NewSegment>(std::move(out));
     if (status.code() != Code::kLimit) return status;
-    frames_after_ = out.last_seq;  // cannot be written as a segment: they stay frames
+    frames_after_ = out.last_seq;  // they cannot be written as a segment and stay frames
     frames_waiting_ -= std::min(frames_waiting_, out.frames);
     frame_bytes_waiting_ -= std::min(frame_bytes_waiting_, out.frame_bytes);
     tail_.clear();
   }
 }
 
-// False: the frame that would be the first one is none that a segment can hold. It stays, and bounds what is merged.
+// Returns false if the first frame cannot be in a segment. It stays a frame, and no merge goes beyond it.
 Result<bool> Compaction::gather_frames(Sqlite& db, uint64_t up_to, SegmentBuilder* builder, NewSegment* out) {
   const int64_t begun = monotonic_ns();
   auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
@@ -211,7 +211,7 @@ Result<bool> Compaction::gather_frames(Sqlite& db, uint64_t up_to, SegmentBuilde
 
 // --- segments -----------------------------------------------------------------------------------------------------
 
-// Which pieces to merge now: enough for a finished one, or those of a tier that is full, or at the end all.
+// Chooses the pieces to merge now: enough for a finished one, or a full tier, or at the end all.
 std::optional<Compaction::Run> Compaction::choose(uint64_t up_to, bool all) const {
   size_t count = 0;
   while (count < tail_.size() && tail_[count].last_seq <= up_to) ++count;
@@ -223,12 +223,12 @@ std::optional<Compaction::Run> Compaction::choose(uint64_t up_to, bool all) cons
     if (points >= kSegmentPointsTarget || bytes >= kSegmentBytesTarget) return Run{0, i + 1};
   }
   if (all) return Run{0, count};
-  uint64_t behind = 0;
+  uint64_t later_weight = 0;
   std::optional<Run> out;
   for (size_t i = count; i-- > 0;) {
     const uint64_t weight = tail_[i].weight();
-    if (i + 1 < count && behind >= (kCompactionFactor - 1) * weight) out = Run{i, count};
-    behind += weight;
+    if (i + 1 < count && later_weight >= (kCompactionFactor - 1) * weight) out = Run{i, count};
+    later_weight += weight;
   }
   return out;
 }
@@ -243,13 +243,13 @@ Result<std::optional<NewSegment>> Compaction::build_from_segments(Sqlite& db, ui
     Status status = *taken > 1 ? finish(&builder, &out) : Status();
     if (*taken > 1 && status.ok()) return std::optional<NewSegment>(std::move(out));
     if (!status.ok() && status.code() != Code::kLimit) return status;
-    // It is as large as can be, or damaged: those up to it are left alone from now on.
+    // It is at its largest, or damaged: the pieces up to it are not merged from now on.
     tail_.erase(tail_.begin(), tail_.begin() + static_cast<std::ptrdiff_t>(run->begin + std::max<size_t>(1, *taken)));
   }
   return std::optional<NewSegment>();
 }
 
-// How many of them were added, in order.
+// Returns how many of them were added, in order.
 Result<size_t> Compaction::gather_segments(Sqlite& db, const Run& run, SegmentBuilder* builder) {
   auto rows =
       db.prepare("SELECT first_seq, last_seq, points, data FROM segments WHERE first_seq>=? ORDER BY first_seq");
@@ -299,13 +299,13 @@ void Compaction::written(const NewSegment& segment) {
   };
   const auto first = std::find_if(tail_.begin(), tail_.end(), inside);
   const auto end = std::find_if_not(first, tail_.end(), inside);
-  std::vector<Piece> behind(end, tail_.end());
+  std::vector<Piece> later(end, tail_.end());
   tail_.erase(first, tail_.end());
   add_piece(piece, segment.full);
-  tail_.insert(tail_.end(), behind.begin(), behind.end());
+  tail_.insert(tail_.end(), later.begin(), later.end());
 }
 
-// One that is finished ends what can be merged.
+// No merge goes beyond a finished piece.
 void Compaction::add_piece(const Piece& piece, bool full) {
   if (full || piece.finished()) tail_.clear();
   else tail_.push_back(piece);

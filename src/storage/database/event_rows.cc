@@ -55,7 +55,7 @@ Status EventRows::apply(const Event& event) {
     case EventType::kConfig:
       if (value == nullptr) return {};
       return key.empty() ? merge("", *value, event.time_us) : set(key, *value, event.time_us);
-    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two of them, not one below the other
+    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two names, "b" is not inside "a"
     case EventType::kAttribute:
     case EventType::kArtifact:
     case EventType::kEnvironment:
@@ -70,7 +70,7 @@ Status EventRows::apply(const Event& event) {
       if (event.has_step) step_max_ = std::max(step_max_.value_or(event.step), event.step);
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(key).bind(event.time_us).run();
     case EventType::kNote:
-      if (payload->text_or("kind", "") == "went_on") return drop_recovered_.run();  // its writer was alive
+      if (payload->text_or("kind", "") == "went_on") return drop_recovered_.run();  // the writer was alive after all
       if (payload->text_or("kind", "") != "recovered") return {};
       return meta_.bind(meta_key::kRecovered).bind_blob(event.payload).run();
     case EventType::kEnd: {
@@ -82,7 +82,7 @@ Status EventRows::apply(const Event& event) {
   return {};
 }
 
-// A value of the config that is set takes the place of what stood below its key, as in a nested map.
+// A value of the config that is set replaces the values below its key, as in a nested map.
 Status EventRows::set(const std::string& key, const Value& value, int64_t time_us) {
   TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(EventType::kConfig)).bind(key).run());
   return put(EventType::kConfig, key, value, time_us);
@@ -93,7 +93,7 @@ Status EventRows::put(EventType kind, const std::string& key, const Value& value
   return set_.bind(static_cast<int64_t>(kind)).bind(key).bind_blob(bytes).bind(time_us).run();
 }
 
-// A map without a key is merged leaf by leaf, so that a later one does not hide what an earlier one set.
+// A map without a key is merged leaf by leaf, so that a later one does not hide values that an earlier one set.
 Status EventRows::merge(const std::string& prefix, const Value& value, int64_t time_us) {
   const Value::Map* map = value.as_map();
   if (map == nullptr || (map->empty() && !prefix.empty()))

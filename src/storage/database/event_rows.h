@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the events and losses of a frame change in a writer's database: the tables attributes and losses, the end,
-// recovered and step_max records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
+// Applies the events and losses of a frame to a writer's database: the tables attributes and losses, the end, recovered
+// and step_max records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class EventRows {
  public:
   Status prepare(Sqlite& db);
   void reset() { *this = EventRows(); }  // before the connection closes
-  // Events with a payload this version does not understand change nothing; they are in the frame.
+  // Events with a payload that this version does not understand change nothing; they remain in the frame.
   Status apply(const FrameView& frame) { return apply(frame.events(), frame.losses()); }
   Status apply(const std::vector<Event>& events, const std::vector<Loss>& losses);
 

@@ -45,7 +45,7 @@ void add_levels_of(uint32_t series, ValueType type, LevelAxis axis, std::span<co
   out->push_back({series, level_number(axis, 1), encode_level(coarser_level(fine, wider))});
 }
 
-// Of rows whose steps rise.
+// For rows whose steps rise.
 void add_levels(uint32_t series, ValueType type, const SeriesColumns& rows, std::vector<SegmentLevels::Row>* out) {
   add_levels_of(series, type, LevelAxis::kSteps, rows.steps, rows.bits, out);
   if (rows.steps.size() >= kTimeLevelRowsMin && std::is_sorted(rows.times.begin(), rows.times.end()))

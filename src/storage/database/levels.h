@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The table `levels` of a writer's database: of each segment and series with enough rows a level or two over steps and,
-// with more rows, as many over times (codec/level.h), so that a chart of a long series reads these instead of segments.
-// Derived: a database without the table, or without some of its rows, reads the same, only slower. Rows of a segment
-// that is no longer there mean nothing: their last_seq is not that of the segment. Format: docs/formats/database.md.
-// Threads: one at a time.
+// The table `levels` of a writer's database: for each segment, and each series with enough rows in it, one or two
+// levels over steps and, with more rows, as many over times (codec/level.h). A chart of a long series reads these
+// instead of segments. They are derived: without the table, or some of its rows, a database reads the same, only
+// slower. Rows of a segment that no longer exists are ignored: their last_seq is not that of a segment. Format:
+// docs/formats/database.md. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@
 
 namespace tracker::internal {
 
-// With fewer rows of a series in a segment decoding them is cheap, and levels would cost more bytes a point.
+// If a segment has fewer rows of a series, decoding them is cheap, and levels would cost more bytes a point.
 constexpr uint64_t kLevelRowsMin = 4096;
 constexpr int kLevels = 2;  // of an axis: 0 the finest, 1 the coarsest
-// Levels over times come with so many rows: with fewer, many series share a segment and its times, and they would cost
-// more than 6.4 bytes a point leave (decision 0041).
+// Levels over times need so many rows: with fewer, many series share a segment and its times, and the levels would
+// exceed the limit of 6.4 bytes a point (decision 0041).
 constexpr uint64_t kTimeLevelRowsMin = 10'240;
-// What stands in the column `level`. Those over times came later: 2 and 3.
+// The number in the column `level`. Those over times were added later: 2 and 3.
 constexpr int level_number(LevelAxis axis, int level) { return axis == LevelAxis::kTimes ? kLevels + level : level; }
-// A series' finest level takes at most a byte for so many rows, its row in the table included, and the cells are as
-// wide as that needs. With few cells it stands alone, as level 1.
+// A series' finest level takes at most a byte for so many rows, its row in the table included; its cells are as wide as
+// that requires. With few cells it is the only level, with number 1.
 constexpr uint64_t kLevelRowsAByte = 20;
 constexpr uint64_t kTimeLevelRowsAByte = 16;  // of one over times
 constexpr uint64_t kLevelRowBytes = 45;
 constexpr size_t kLevelCellsAlone = 64;
 
-// Rows are appended, for pages stay full then; the first index finds those of a series. The second lists the segments
+// Rows are appended, so that pages stay full; the first index finds the rows of a series. The second lists the segments
 // of a long log without the pages that hold their data.
 constexpr const char* kLevelsSchema = R"(
 CREATE TABLE IF NOT EXISTS levels(id INTEGER PRIMARY KEY, series INTEGER NOT NULL, level INTEGER NOT NULL,
@@ -51,16 +51,18 @@ struct SegmentLevels {
     int level = 0;
     std::string data;
   };
-  std::vector<uint32_t> series;  // with enough rows: what the segment takes the place of may have had levels of them
-  std::vector<Row> rows;         // of those whose steps rise, and times where these do not fall along them
+  // series with enough rows: the segments that this one replaces may have had levels for them
+  std::vector<uint32_t> series;
+  // levels over steps for series whose steps rise, and over times if these do not fall along the steps
+  std::vector<Row> rows;
 };
 
-// Of a sound segment. Cost: decodes the series that are in it with enough rows, 24 bytes of memory a row.
+// For a segment that is not damaged. Cost: decodes the series with enough rows in it, 24 bytes of memory a row.
 Result<SegmentLevels> make_levels(SegmentView* segment);
 
-// The same, from columns that are decoded for something else: SegmentView::check() hands them on, and nothing is
-// decoded twice. Memory: 16 bytes a row of the block at hand, 24 a row of the series that do not stand in one block and
-// rise there.
+// The same, from columns that are decoded for another purpose: SegmentView::check() passes them, and nothing is decoded
+// twice. Memory: 16 bytes a row of the current block, 24 a row of the series that are in several blocks or whose steps
+// do not rise.
 class LevelsVisitor : public SegmentVisitor {
  public:
   explicit LevelsVisitor(const SegmentView& segment);
@@ -75,17 +77,17 @@ class LevelsVisitor : public SegmentVisitor {
   std::map<uint32_t, SeriesRows> parts_;
   SegmentLevels levels_;
 };
-// Inside the transaction that writes the segment of these frames. Makes the table where it is not there. `replaces`:
-// the segment takes the place of others, whose levels go.
+// Within the transaction that writes the segment of these frames. Creates the table if it is missing. `replaces`: the
+// segment replaces others, whose levels are deleted.
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels);
 
 Result<bool> has_levels(Sqlite& db);
-// Rows of one level of a series, by first_seq from `from` to `to`; of a database that has the table.
+// Rows of one level of a series, by first_seq from `from` to `to`; for a database that has the table.
 class LevelRows {
  public:
   static Result<LevelRows> open(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to);
   Result<bool> next() { return rows_.step(); }
-  // Of the row that next() has found; the data live until it is called again.
+  // Of the row that next() has found; the data are valid until it is called again.
   uint64_t first_seq() const { return rows_.u64_at(0); }
   uint64_t last_seq() const { return rows_.u64_at(1); }
   std::string_view data() const { return rows_.bytes_at(2); }
@@ -94,7 +96,7 @@ class LevelRows {
   explicit LevelRows(Statement rows) : rows_(std::move(rows)) {}
   Statement rows_;
 };
-// All of them; `data` lives during the call only.
+// Visits all of them; `data` is valid during the call only.
 using LevelVisit = std::function<Status(uint64_t first_seq, uint64_t last_seq, std::string_view data)>;
 Status read_levels(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit);
 

@@ -40,12 +40,12 @@ Status LogScan::read(const LogPosition& end, LogVisitor* visitor) {
     round_begun_ns_ = monotonic_ns();
     TRACKER_RETURN_IF_ERROR(db_->exec("BEGIN"));
     const Status status = round();
-    // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+    // After a damaged page SQLite may refuse to commit, although nothing was written.
     if (!db_->exec("COMMIT").ok() && db_->in_transaction()) TRACKER_RETURN_IF_ERROR(db_->exec("ROLLBACK"));
     TRACKER_RETURN_IF_ERROR(status);
-    if (*at_ == round_from_) return {};  // a damaged tree that has nothing more to say
+    if (*at_ == round_from_) return {};  // a damaged tree without further rows
   }
-  // Whole trees may lack rows: a file that was cut under its writer and filled again behind the cut.
+  // Whole trees may lack rows: in a file that was truncated while it was open and grew again after the cut.
   if (from_start && !stopped_ && at_->points < end_.points && damage_ != nullptr && damage_->empty())
     report(fmt::format("frames up to {}", end_.seq),
            Status(Code::kCorrupt, fmt::format("{} of the {} points that were stored are not in it",
@@ -53,13 +53,13 @@ Status LogScan::read(const LogPosition& end, LogVisitor* visitor) {
   return {};
 }
 
-// One transaction: what it sees does not change.
+// One transaction, so all reads see the same state.
 Status LogScan::round() {
   std::vector<SegmentRow> segments;
   bool all = false;
   const Status listed = list_segments(&segments, &all);
   if (!listed.ok() && listed.code() != Code::kCorrupt) return listed;
-  if (!listed.ok()) report(fmt::format("segments behind frame {}", at_->seq), listed);
+  if (!listed.ok()) report(fmt::format("segments after frame {}", at_->seq), listed);
   for (const SegmentRow& segment : segments) {
     TRACKER_RETURN_IF_ERROR(frames_up_to(std::min(end_.seq, segment.first_seq - 1)));
     if (stopped_ || time_is_up() || at_->seq >= end_.seq) return {};
@@ -69,7 +69,8 @@ Status LogScan::round() {
   return all ? frames_up_to(end_.seq) : Status();
 }
 
-// Those that hold something behind the position, in order. Of a damaged table what can be reached from either end.
+// Lists the segments with rows after the position, in order. From a damaged table, the rows that can be reached from
+// either end.
 Status LogScan::list_segments(std::vector<SegmentRow>* out, bool* all) const {
   const auto list = [&](std::string_view sql, int64_t bound) {
     auto rows = db_->prepare(sql);
@@ -103,7 +104,7 @@ Status LogScan::list_segments(std::vector<SegmentRow>* out, bool* all) const {
   return status;
 }
 
-// False: a damaged tree answers rows that were not asked for, perhaps again and again.
+// Returns false if a damaged tree returned a row that was not requested, which may repeat for ever.
 bool LogScan::take_frame(uint64_t seq, uint64_t last, uint64_t points, std::string_view bytes) {
   const auto note = [&](const Status& status) { report(fmt::format("frame {}", seq), status); };
   if (seq <= at_->seq || seq > last) {
@@ -123,7 +124,7 @@ bool LogScan::take_frame(uint64_t seq, uint64_t last, uint64_t points, std::stri
   return true;
 }
 
-// The position is at `last` when all of them were read.
+// If all of them were read, the position is `last`.
 Status LogScan::frames_up_to(uint64_t last) {
   if (at_->seq >= last) return {};
   const uint64_t before = at_->seq;
@@ -152,7 +153,7 @@ Status LogScan::frames_up_to(uint64_t last) {
   return {};
 }
 
-// Row by row where a scan meets a damaged page; what can be reached is read.
+// Row by row after a scan failed at a damaged page, to read what can be read.
 void LogScan::frames_singly(uint64_t last) {
   size_t missing = 0;
   for (uint64_t seq = at_->seq + 1; seq <= last && missing < kDamageLinesMax && !stopped_; ++seq) {
@@ -170,7 +171,7 @@ void LogScan::frames_singly(uint64_t last) {
   }
 }
 
-// Points of the log in front of a segment: all up to now, less those from it on.
+// Points of the log before a segment: all up to now, minus those from it on.
 Result<uint64_t> LogScan::points_before(const SegmentRow& row) const {
   auto sums = db_->prepare(
       "SELECT (SELECT value FROM meta WHERE key='points') - (SELECT coalesce(sum(points),0) FROM segments WHERE "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the log of one part of a writer's database: frames, and the segments that have replaced some of them, in order.
-// While it reads, the writer may compact: between two of its transactions frames may become a segment, and segments a
-// larger one; of a segment that reaches across the position only what is after the position is handed out.
+// Reads the log of one part of a writer's database in order: frames, and the segments that have replaced some of them.
+// The writer may compact meanwhile: between two transactions of the scan, frames may become a segment, and segments a
+// larger one. Of a segment that starts before the position, only the content after the position is passed on.
 // Threads: one at a time. Cost: no transaction is longer than kLogRoundNs and one visit.
 #pragma once
 
@@ -15,8 +15,7 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kLogRoundNs = 100'000'000;  // what is begun is read to its end
-// Limit: ns that a reader of ours holds a transaction (P11).
+constexpr int64_t kLogRoundNs = 100'000'000;  // a frame or segment is always read to its end
 constexpr int64_t kTransactionNsMax = 250'000'000;
 static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
 // Limit: findings of damage in one file, and missing rows of a gap. Beyond it: the rest of the file is skipped too,
@@ -25,10 +24,10 @@ constexpr size_t kDamageLinesMax = 1000;
 
 class LogScan {
  public:
-  // `at` moves with what is read. `damage` may be null.
+  // `at` advances with the reading. `damage` may be null.
   LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<LogDamage>* damage);
 
-  // Up to `end`, or until the visitor has enough.
+  // To `end`, or until the visitor has enough.
   Status read(const LogPosition& end, LogVisitor* visitor);
   bool stopped() const { return stopped_; }
 
@@ -61,11 +60,11 @@ class LogScan {
   LogPosition round_from_;
 };
 
-// In the place of kLogRoundNs: how a scan goes on where each round is over at once.
+// Replaces kLogRoundNs, to test a scan whose rounds end at once.
 void set_log_round_for_testing(int64_t ns);
 
-// The last place up to and with frame `seq` where neither a frame nor a segment is divided. `db`: the part that holds
-// the next frame.
+// The last position up to and including frame `seq` at which neither a frame nor a segment is divided. `db`: the part
+// that holds the next frame.
 Result<LogPosition> place_in_log(Sqlite& db, uint64_t seq);
 
 }  // namespace tracker::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the frames of a database were committed by its writer. Another process that considered the writer dead stores
-// frames under the numbers that come next: the writer must not take them for its own. Threads: one at a time. Cost:
-// reads one row an append.
+// Determines whether the frames of a database were committed by its writer. Another process that considered the writer
+// dead stores frames under the next numbers: the writer must not take them for its own. Threads: one at a time. Cost:
+// reads one row for each append.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ class OwnCommits {
  public:
   // Frames up to this one are ours.
   void committed(uint64_t last_seq) { last_ = last_seq; }
-  // Before an append, `found` being the number of the newest frame of the file. A frame beyond ours is ours only where
-  // it is, byte by byte, one of `records`: then an earlier COMMIT went through although it failed. Of a file that was
-  // just opened nothing is known until the first append. kNone, kForeignFrames or kRolledBack.
+  // Call before an append; `found` is the number of the newest frame of the file. A frame with a number above ours is
+  // ours only if it equals one of `records` byte by byte: then an earlier COMMIT succeeded although it returned an
+  // error. Of a newly opened file nothing is known until the first append. kNone, kForeignFrames or kRolledBack.
   Result<PartChange> check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records) const;
-  // Within a transaction: whether frames came or went since `known` was read. The statement is kReadLastSeq.
+  // Within a transaction: whether frames were added or removed since `known` was read. The statement is kReadLastSeq.
   static Result<PartChange> check_within(Statement& read_last_seq, uint64_t known);
 
  private:

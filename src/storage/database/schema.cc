@@ -16,8 +16,8 @@
 namespace tracker::internal {
 namespace {
 
-// frames and segments are rowid tables: blobs in WITHOUT ROWID tables grow 3.6 times (design 2). Doubles are kept as
-// their bits in integers, for SQLite turns a NaN into NULL.
+// frames and segments are rowid tables: blobs in WITHOUT ROWID tables grow 3.6 times (design 2). Doubles are stored as
+// their bits in integers, because SQLite turns a NaN into NULL.
 constexpr const char* kSchema = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE frames(seq INTEGER PRIMARY KEY, points INTEGER NOT NULL, time_first_us INTEGER, time_last_us INTEGER,
@@ -36,7 +36,7 @@ CREATE TABLE losses(series INTEGER NOT NULL, reason INTEGER NOT NULL, count INTE
 CREATE TABLE journal(nonce INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 )";
 
-// Tables and indexes that a database of version 1 may hold.
+// All tables and indexes that a database of version 1 may have.
 const std::vector<SchemaObject>& known_objects() {
   static const auto* const known = [] {
     auto* out = new std::vector<SchemaObject>(schema_objects(kSchema));
@@ -46,14 +46,14 @@ const std::vector<SchemaObject>& known_objects() {
   return *known;
 }
 
-// The header's "file format" bytes; 2 means WAL. SQLite's own switch would leave a -wal and a -shm beside the new file.
+// The header's "file format" bytes; 2 means WAL. SQLite's own switch would leave a -wal and a -shm file.
 constexpr size_t kWriteFormatAt = 18;
 constexpr size_t kReadFormatAt = 19;
 
 Status fill_database(Sqlite& db, const WriterIdentity& identity) {
   TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA journal_mode=OFF"));
   TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=OFF"));
-  // What compaction frees goes back to the disk in pieces. Only a database without a table takes this.
+  // Returns pages that compaction frees to the disk in pieces. Must be set before the first table exists.
   TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA auto_vacuum=INCREMENTAL"));
   TRACKER_RETURN_IF_ERROR(db.exec(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
   TRACKER_RETURN_IF_ERROR(db.exec(fmt::format("PRAGMA user_version={}", kDatabaseVersion).c_str()));
@@ -101,7 +101,7 @@ Status create_database_file(const std::string& path, const WriterIdentity& ident
 
 Status create_detached_database(const std::string& path, const WriterIdentity& identity) {
   auto db = Sqlite::open(path, SqliteOpen::kDetached, 0);
-  share_with_group(path);  // SQLite makes it by the umask
+  share_with_group(path);  // SQLite creates the file with the umask's mode
   return db.ok() ? fill_database(*db, identity) : db.status();
 }
 
@@ -120,7 +120,7 @@ Status check_database(Sqlite& db, const std::string& path) {
   return check_schema(db, "main", known_objects(), path);
 }
 
-// Counts of frames and points that every writer has written, since its database was made.
+// Counts of frames and points that every writer has written since its database was created.
 static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std::string, std::less<>>& keys) {
   const std::pair<std::string_view, uint64_t> counts[] = {{meta_key::kLastSeq, meta.last_seq},
                                                           {meta_key::kPoints, meta.points},
@@ -132,7 +132,7 @@ static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std
     if (value > INT64_MAX) return fmt::format("meta: {} is {}", key, static_cast<int64_t>(value));
   }
   if (meta.stats_seq > meta.last_seq)
-    return fmt::format("meta: stats_seq is {}, behind the newest frame, {}", meta.stats_seq, meta.last_seq);
+    return fmt::format("meta: stats_seq is {}, above the newest frame, {}", meta.stats_seq, meta.last_seq);
   return "";
 }
 
@@ -235,7 +235,7 @@ Status write_series(Statement& statement, const SeriesStats& s) {
   return statement.bind(u64(s.first_bits)).bind(u64(s.last_bits)).run();
 }
 
-// False: not a row of ours. SQLite reads zeroed bytes of a page as rows without values.
+// Returns false if the row is not one of ours. SQLite reads zeroed bytes of a page as rows without values.
 static bool read_attribute(const Statement& row, Attribute* out) {
   if (row.is_null(0) || row.is_null(1) || row.is_null(2) || row.int_at(0) < 1 || row.int_at(4) < 1) return false;
   const int64_t kind = row.int_at(0);

@@ -31,12 +31,12 @@ constexpr std::string_view kFrameBytes = "frame_bytes";
 constexpr std::string_view kDurableSeq = "durable_seq";  // the frames up to here are fsynced
 constexpr std::string_view kStatsSeq = "stats_seq";      // `series` covers the frames up to here
 constexpr std::string_view kHeartbeat = "heartbeat_us";
-constexpr std::string_view kCost = "cost";            // CBOR: what the tracker took from its process until then
+constexpr std::string_view kCost = "cost";            // CBOR: the cost of the tracker in its process until then
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step
-// storage/database/table_sum.h; absent: not finished. The first of all by name: a page that has lost its last rows has
-// it still.
+// storage/database/table_sum.h; absent: not finished. The first key by name: a page that has lost its last rows still
+// has it.
 constexpr std::string_view kChecksum = "checksum";
 }  // namespace meta_key
 
@@ -48,18 +48,18 @@ struct DatabaseMeta {
   std::optional<WriterEnd> end;
   std::optional<Value> recovered;
   std::optional<int64_t> step_max;
-  Value cost;  // null: not said
+  Value cost;  // null: not recorded
   std::optional<std::string> checksum;
 };
 
-// A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody
-// ever reads a database without an identity. kExists.
+// A new database's file, complete: tables, identity, WAL mode. It appears at `path` complete or not at all, so that no
+// process ever reads a database without an identity. kExists.
 Status create_database_file(const std::string& path, const WriterIdentity& identity);
 
-// The same for a file that nobody else knows yet: no WAL mode, no locks, no fsync.
+// The same for a file that no other process knows yet: no WAL mode, no locks, no fsync.
 Status create_detached_database(const std::string& path, const WriterIdentity& identity);
 
-// Rows of the small tables, in the order in which their checksum counts them, and their columns.
+// Rows of the small tables, in the order of their checksum, and their columns.
 constexpr std::string_view kReadMeta = "SELECT key, value FROM meta ORDER BY key";
 constexpr std::string_view kReadSeries =
     "SELECT id, name, type, points, has_steps, step_min, step_max, last_step, time_first_us, time_last_us, finite, "
@@ -68,21 +68,21 @@ constexpr std::string_view kReadAttributes = "SELECT kind, key, value, time_us, 
 constexpr std::string_view kReadLosses = "SELECT series, reason, count FROM losses ORDER BY series, reason";
 constexpr int kMetaColumns = 2, kAttributeColumns = 5, kLossColumns = 3;
 
-// kCorrupt when the file is not a writer's database, or holds a table, index, view or trigger that is none of ours;
-// kVersion when it is of a newer version.
+// kCorrupt if the file is not a writer's database, or has a table, index, view or trigger that is not ours; kVersion if
+// it is of a newer version.
 Status check_database(Sqlite& db, const std::string& path);
-// `damaged`: what of the counts cannot be what was written; Null: that is kCorrupt.
-// `sum`, here and below: what is read is added to it.
+// `damaged`: set to the count that cannot be right; null: that is kCorrupt.
+// `sum`, here and below: the rows read are added to it.
 Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged = nullptr,
                                TableSum* sum = nullptr);
-Result<SeriesMap> read_series(Sqlite& db, TableSum* sum = nullptr);  // kCorrupt: a name that is no UTF-8, too
-// `damaged`: how many rows cannot be what was written; they are left out, and no other is certain. Null: they are
-// kCorrupt.
+Result<SeriesMap> read_series(Sqlite& db, TableSum* sum = nullptr);  // kCorrupt also if a name is not UTF-8
+// `damaged`: set to the number of rows that cannot be as written; they are omitted, and the others may be wrong too.
+// Null: such rows are kCorrupt.
 Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged = nullptr, TableSum* sum = nullptr);
 Result<std::vector<Loss>> read_losses(Sqlite& db, TableSum* sum = nullptr);
 Result<std::vector<RingPosition>> read_positions(Sqlite& db);
 
-// The statement that write_series() binds. Without a name the row keeps the one it has.
+// The statement that write_series() binds. A row that is written without a name keeps its name.
 constexpr std::string_view kWriteSeries =
     "INSERT INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET "
     "name=CASE excluded.name WHEN '' THEN name ELSE excluded.name END, type=excluded.type, points=excluded.points, "

@@ -54,7 +54,7 @@ void StatsTable::forget_names() {
   names_at_.clear();
 }
 
-// The first one that comes for a series.
+// Keeps the first name of a series.
 void StatsTable::keep_name(uint32_t id, std::string_view name) {
   if (!name_of(id).empty()) return;
   const NameAt entry{id, static_cast<uint32_t>(names_.size()), static_cast<uint32_t>(name.size())};
@@ -73,7 +73,7 @@ const std::pair<uint32_t, uint32_t>* StatsTable::search(uint32_t id) const {
   return found == places_.end() || found->first != id ? nullptr : &*found;
 }
 
-// But for its name.
+// Everything except the name.
 SeriesStats StatsTable::known(uint32_t id, const Entry& entry) const {
   SeriesStats out;
   out.def.id = id;
@@ -100,7 +100,7 @@ SeriesStats StatsTable::known(uint32_t id, const Entry& entry) const {
   return out;
 }
 
-// One more series has them. Only those that were shared lately are found: series of one call come one behind the other.
+// One more series uses them. Searches only the recently shared ones: series of one call arrive one after the other.
 uint32_t StatsTable::share(const Rows& rows) {
   uint64_t hash = rows.points;
   for (const int64_t part : {rows.step_min, rows.last_step, rows.time_first_us, rows.time_last_us})

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the writer of a database holds of its series, by id. Threads: one at a time. Memory: 56 bytes a series; what
-// series have in common that are logged by the same calls (counts, steps, times) is held once, 56 bytes more for each
-// that is logged alone; names until they are written. Cost: a search of log(series) an id; ids that do not rise cost a
-// move of the larger ones.
+// The series that the writer of a database has in memory, by id. Threads: one at a time. Memory: 56 bytes a series;
+// counts, steps and times that are equal for series of the same calls are stored once, 56 bytes more for each series
+// that is logged alone; names until they are written. Cost: a search of log(series) for each id; an id that does not
+// rise moves the larger ones.
 #pragma once
 
 #include <array>
@@ -22,17 +22,17 @@ namespace tracker::internal {
 class StatsTable {
  public:
   void clear();
-  // Adds rows of the series stats.def.id that were logged after those here; its count of dropped points is not kept.
-  // After an exception only clear() may be called.
+  // Adds rows of the series stats.def.id that were logged after the present ones; its count of dropped points is
+  // ignored. After an exception only clear() may be called.
   void add(const SeriesStats& stats);
-  std::optional<SeriesStats> find(uint32_t id) const;  // nothing: none
-  // They are written in the database and need not be held.
+  std::optional<SeriesStats> find(uint32_t id) const;  // nullopt: no such series
+  // Call when they are written in the database.
   void forget_names();
   size_t name_bytes() const { return names_.size(); }  // held
   size_t shared_rows() const { return shared_.size - shared_free_.size(); }
 
  private:
-  // What series of the same calls have in common.
+  // The common data of series of the same calls.
   struct Rows {
     uint64_t points = 0;
     int64_t step_min = 0, step_max = 0, last_step = 0;
@@ -42,17 +42,17 @@ class StatsTable {
   };
   struct Shared {
     Rows rows;
-    uint32_t series = 0;  // that have it; 0: it is free
+    uint32_t series = 0;  // how many series use it; 0: it is free
   };
   struct Entry {
     double min = 0, max = 0, sum = 0;
     uint64_t first_bits = 0, last_bits = 0;
     uint32_t shared = 0;
     ValueType type = ValueType::kFloat64;
-    bool is_new = true;  // it shares nothing yet
+    bool is_new = true;  // no other series uses it yet
     bool has_others = false;
   };
-  // Where not all rows are finite, as with few series.
+  // For the few series with rows that are not finite.
   struct Others {
     uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
   };

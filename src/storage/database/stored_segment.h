@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A segment as it stands in a row of `segments`, read part by part as its parts are asked for; what was read lives as
-// long as this. It keeps a read transaction open. Threads: one at a time.
+// A segment in a row of `segments`; its parts are read when they are needed and stay in memory as long as this object.
+// It keeps a read transaction open. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr uint64_t kSegmentHeadGuess = 4096;  // most directories are shorter
 
 class StoredSegment {
  public:
-  // kCorrupt: no such row, or no sound head. `db` must outlive it.
+  // kCorrupt: there is no such row, or its head is damaged. `db` must outlive it.
   static Result<std::unique_ptr<StoredSegment>> open(Sqlite* db, uint64_t first_seq);
   SegmentView* view() { return &*view_; }
 
@@ -32,8 +32,7 @@ class StoredSegment {
   std::optional<SegmentView> view_;
 };
 
-// The bytes of frame `seq` in the database at `path`; empty: it is in a segment, or not there. Cost: opens the
-// database.
+// The bytes of frame `seq` in the database at `path`; empty: it is in a segment, or missing. Cost: opens the database.
 Result<std::string> stored_frame(const std::string& path, uint64_t seq);
 
 }  // namespace tracker::internal

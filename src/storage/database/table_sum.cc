@@ -22,7 +22,7 @@ struct TablesRead {
   std::optional<std::string> said;
 };
 
-// All but `series`, whose place is taken by `add_series`.
+// All tables except `series`, for which `add_series` is called.
 template <typename AddSeries>
 Result<TablesRead> read_all(Sqlite& db, AddSeries&& add_series) {
   TablesRead out;
@@ -50,14 +50,14 @@ Result<TablesRead> read_all(Sqlite& db, AddSeries&& add_series) {
 
 }  // namespace
 
-// What a sign of life changes, and what a part says of itself.
+// Whether a key of `meta` is included: not what a heartbeat changes, nor a part's record of itself.
 bool is_summed(std::string_view key) {
   return key != meta_key::kHeartbeat && key != meta_key::kCost && key != meta_key::kChecksum;
 }
 
 void TableSum::begin_table() { bytes_.push_back('T'); }
 
-// Each value as its kind, its number or its length, and its bytes: no two rows give the same.
+// Each value as its kind, its number or its length, and its bytes, so that no two different rows are the same bytes.
 void TableSum::add_row(const Statement& row, int columns) {
   bytes_.push_back('R');
   for (int column = 0; column < columns; ++column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The checksum of a database's small tables, which have none of their own: one flipped bit there would be another
-// config, another name of a metric, another end (docs/decisions/0045). It is written when the database is finished, and
-// dropped by a writer that goes on. Threads: one.
+// The checksum of a database's small tables. SQLite has no checksum for them: one flipped bit would change a config
+// value, a name or an end (docs/decisions/0045). It is written when the database is finished, and removed when a writer
+// continues it. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ class StatsTable;    // storage/database/stats_table.h
 // Whether a row of `meta` counts.
 bool is_summed(std::string_view key);
 
-// Adds up rows while somebody reads them, so that to check costs no second look at a table. The tables come in the
-// order of docs/formats/database.md, each with its rows in order.
+// Adds up rows while they are read for another purpose, so that the check reads no table twice. The tables are added in
+// the order of docs/formats/database.md, each with its rows in order.
 class TableSum {
  public:
   void begin_table();
-  // Before a column of it is read: SQLite changes the kind of what it converts.
+  // Call before a column of it is read: SQLite changes the kind of a value that it converts.
   void add_row(const Statement& row, int columns);
-  // What a row of `series` says: with 100,000 of them to ask SQLite for each column again takes half as long as to read
-  // them.
+  // For a row of `series` that was read: with 100,000 rows, reading each column from SQLite again would take half as
+  // long as the first reading.
   void add_series(const SeriesStats& stats, std::string_view name);
   uint32_t crc();
 
@@ -39,19 +39,20 @@ class TableSum {
   uint32_t crc_ = 0;
 };
 
-// Within the transaction that wrote the tables last. `series`: what the rows were written from, whatever their names.
-// With a row of an unknown type none is written.
+// Within the last transaction that writes the tables. `series`: the data of the rows, except their names. If there is a
+// row of an unknown type, no checksum is written.
 Status write_table_sum(Sqlite& db, const StatsTable& series);
-// Within the first transaction of a writer that goes on.
+// Within the first transaction of a writer that continues the database.
 Status drop_table_sum(Sqlite& db);
 
-// The newest frame that the rows of the log name, whatever `meta` says. 0: there is none. kCorrupt.
+// The newest frame by the rows of the log, whatever `meta` has. 0: there is none. kCorrupt.
 Result<uint64_t> newest_frame(Sqlite& db);
 
 enum class TableVerdict { kNone, kSound, kWrong };
-// What the stored checksum `said` means for tables whose checksum is `crc`.
+// Compares the stored checksum `said` with `crc`, the checksum of the tables.
 TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc);
-// The same in one look of its own. kCorrupt: a table cannot be read. Cost: reads meta, series, attributes and losses.
+// The same, with a reading of its own. kCorrupt: a table cannot be read. Cost: reads meta, series, attributes and
+// losses.
 Result<TableVerdict> check_table_sum(Sqlite& db);
 
 }  // namespace tracker::internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Longer than other files: what an append, a checkpoint and an end do with a file that others may touch is one state.
+// Longer than other files: an append, a checkpoint and an end share one state of a file that others may change.
 #include "storage/database/writer_db.h"
 
 #include <fmt/format.h>
@@ -32,13 +32,14 @@ namespace tracker::internal {
 namespace {
 
 constexpr uint64_t kShrinkWalBytes = 256 * 1024;  // a smaller WAL is not worth an fsync
-constexpr int kAppendBusyTimeoutMs = 100;         // of an append; nobody else of ours writes this file
+constexpr int kAppendBusyTimeoutMs = 100;         // for an append; no other process of ours writes this file
 constexpr int kCheckpointPages = 1000;            // after a durable append, which has waited for the disk anyway
-constexpr int kCheckpointPagesAlways = 16384;     // 64 MiB: also after others, so that the WAL stays bounded
+constexpr int kCheckpointPagesAlways = 16384;     // 64 MiB: also after other appends, so that the WAL stays bounded
 constexpr uint64_t kPageBytes = 4096;
-constexpr size_t kNamesHeldBytesMax = 512 * 1024;  // of series without a row; more are written with the next append
-constexpr int kLeaveWalMs = 250;                   // for idle readers to go, once everything is in the database
-// A reader that is there just now does the same for a moment: so many commits in a row must find the WAL too large.
+// for series without a row; longer names are written with the next append
+constexpr size_t kNamesHeldBytesMax = 512 * 1024;
+constexpr int kLeaveWalMs = 250;  // how long to wait for idle readers, after everything is in the database
+// A reader may block the checkpoint for a moment only, so the WAL must be too large after this many commits in a row.
 constexpr int kPinnedCommitsMin = 10;
 
 std::atomic<uint64_t> g_wal_bytes_max{kWalBytesMax};
@@ -48,7 +49,7 @@ std::atomic<uint64_t> g_wal_bytes_max{kWalBytesMax};
 struct WriterDb::Impl {
   std::string path;
   bool detached = false;
-  int commits_over_limit = 0;  // in a row, with a WAL of wal_bytes_max()
+  int commits_over_limit = 0;  // in a row, with a WAL larger than wal_bytes_max()
   PartChange change = PartChange::kNone;
   WriterIdentity identity;  // of the file, once that is read
   WriterLocks locks;
@@ -62,18 +63,18 @@ struct WriterDb::Impl {
   Compaction compaction;
   DiskGate disk_gate;
   int64_t next_compaction_ns = 0;  // not before
-  // The fields below are as committed, where `sound`; else they are read again before they are used: an append that
-  // failed half way, for lack of memory too, has left them ahead.
+  // The fields below are as committed if `sound` is true. Else they must be read again before they are used: an append
+  // that failed half way, also because memory ran out, has changed them.
   bool sound = false;
   OwnCommits own;
   uint64_t stats_seq = 0, durable_seq = 0;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
-  uint64_t stats_points = 0;  // that the rows of `series` were last written for
+  uint64_t stats_points = 0;  // the value when the rows of `series` were last written
   std::vector<RingPosition> positions;
   StatsTable series;                // without names of rows that are written
-  bool sum_stands = false;          // a checksum of the tables as they were before this writer went on
-  std::string cost;                 // to be written with the next sign of life
-  std::vector<uint32_t> unwritten;  // series whose row is older than their frames, sorted
+  bool has_table_sum = false;       // there is a checksum, of the tables as they were before this writer continued
+  std::string cost;                 // to be written with the next heartbeat
+  std::vector<uint32_t> unwritten;  // series whose row is older than their newest frame, sorted
   int64_t stats_written_ns = 0;
 
   explicit Impl(const WriterIdentity& of) : identity(of), compaction(of.writer) {}
@@ -102,21 +103,22 @@ struct WriterDb::Impl {
     return Status(Code::kIo, fmt::format("{} {}", path, part_change_text(why)));
   }
 
-  // Before each transaction, checkpoint and step of a compaction, and after what has to have reached the file.
+  // Call before each transaction, checkpoint and step of a compaction, and after a write that must have reached the
+  // file.
   Status check_files() {
     if (detached) return {};
     if (change != PartChange::kNone && change != PartChange::kPinned) return leave(change);
     if (!locks.in_place()) {
       if (path_exists(path)) return leave(PartChange::kReplaced);
-      // With a name elsewhere its folder was moved away: that is waited for.
+      // If it has a name elsewhere, its folder was moved away: wait until it is moved back.
       return locks.removed() ? leave(PartChange::kRemoved) : Status(Code::kIo, path + " was moved away");
     }
     const PartChange found = files.change(path);
     return found == PartChange::kNone ? Status() : leave(found);
   }
 
-  // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there
-  // only the database knows.
+  // Opens the connection and reads the committed state. After an I/O error too: only the database can say whether the
+  // transaction was committed.
   Status open() {
     auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kAppendBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
@@ -130,7 +132,7 @@ struct WriterDb::Impl {
     return status;
   }
 
-  // Bytes that a disk refuses to read are not damaged: they are read again later, and nothing is concluded.
+  // Bytes that the disk does not return are not damaged: they are read again later, and nothing is concluded now.
   Status load() {
     Status status = load_tables();
     const bool concluded = status.code() == Code::kCorrupt && db.has_refused_read();
@@ -154,8 +156,8 @@ struct WriterDb::Impl {
     if (!all_positions.ok()) return all_positions.status();
     auto rows = read_series(db);
     if (!rows.ok()) return rows.status();
-    sum_stands = meta->checksum.has_value();
-    if (sum_stands) {
+    has_table_sum = meta->checksum.has_value();
+    if (has_table_sum) {
       const auto sum = check_table_sum(db);
       if (!sum.ok()) return sum.status();
       if (*sum == TableVerdict::kWrong)
@@ -179,7 +181,7 @@ struct WriterDb::Impl {
       row->second.def.name.clear();  // it is in the table
       series.add(row->second);
     }
-    TRACKER_RETURN_IF_ERROR(read_stats_behind(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
+    TRACKER_RETURN_IF_ERROR(read_stats_after(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
     TRACKER_RETURN_IF_ERROR(compaction.load(db));
     return sql.prepare(db);
   }
@@ -194,7 +196,7 @@ struct WriterDb::Impl {
     if (!mode.ok()) return mode.status();
     if (*mode != "wal") return Status(Code::kBusy, fmt::format("{} is not in WAL mode but \"{}\"", path, *mode));
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
-    // Some builds overwrite what is deleted: compaction would write all pages twice.
+    // Some builds of SQLite overwrite deleted content: compaction would write all pages twice.
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA secure_delete=OFF"));
     return db.exec(fmt::format("PRAGMA journal_size_limit={}", kWalKeepBytes).c_str());
   }
@@ -234,7 +236,7 @@ struct WriterDb::Impl {
     return put_meta(meta_key::kHeartbeat, now_us);
   }
 
-  // Everything of one append, inside its transaction.
+  // The content of one append, within its transaction.
   Status write(const CheckedFrames& pending, const std::vector<uint64_t>& retired, bool durable, bool with_stats) {
     for (const CheckedFrames::One& frame : pending.frames) {
       sql.insert_frame.bind(static_cast<int64_t>(frame.record->seq)).bind(static_cast<int64_t>(frame.points));
@@ -260,7 +262,7 @@ struct WriterDb::Impl {
     // A durable transaction must write something, or nothing is synced.
     if (durable)
       TRACKER_RETURN_IF_ERROR(put_sign_of_life(writer_is_dead ? heartbeat_us : static_cast<uint64_t>(realtime_us())));
-    // Nobody reads this before the fsync; who makes a file detached syncs it before it gets its name.
+    // No reader uses this before the fsync; the caller of a detached file syncs the file before renaming it.
     if (durable || detached) TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kDurableSeq, pending.last_seq));
     return with_stats ? write_stats(pending.last_seq) : Status();
   }
@@ -289,34 +291,34 @@ struct WriterDb::Impl {
     }
     if (status.ok()) status = sql.begin.run();
     if (status.ok()) status = left_by(OwnCommits::check_within(sql.read_last, last_seq));
-    if (status.ok() && sum_stands) status = drop_table_sum(db);
+    if (status.ok() && has_table_sum) status = drop_table_sum(db);
     if (status.ok()) status = body();
     if (status.ok()) status = sql.commit.run();
     const bool sync_failed = !status.ok() && db.sync_failed();
-    // If other code has closed a descriptor meanwhile, the locks are gone as well and another process may have deleted
-    // the WAL: only a new connection knows what is stored.
+    // If other code has closed one of our descriptors meanwhile, the locks are gone as well and another process may
+    // have deleted the WAL: only a new connection shows what is stored.
     if (db.is_lost() || (status.ok() && !detached && locks.is_closed_by_others())) status = closed_by_others(path);
     if (status.ok()) {
-      sum_stands = false;
+      has_table_sum = false;
       files.committed(path);
       return status;
     }
     if (sync_failed) status = leave(PartChange::kSyncFailed);
     if (status.code() == Code::kBusy && is_rolled_back()) return status;
-    // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
-    // away meanwhile.
+    // After an I/O error only a new connection shows what is in the file. The locks are kept, so that no process
+    // deletes the WAL meanwhile.
     close_connection();
     return status;
   }
 
-  // Not part of the commit: when it fails everything is in the WAL and the next one tries again.
+  // Not part of the commit: if it fails, everything is in the WAL and the next one tries again.
   void checkpoint_if_due(bool durable) {
     if (db.wal_pages() < (durable ? kCheckpointPages : kCheckpointPagesAlways)) return;
     (void)checkpoint(Sqlite::Checkpoint::kPassive).ok();
   }
 
-  // Room for all of it first: a checkpoint that a full disk ends half way leaves a file that is whole only with its
-  // log.
+  // Reserve the space first: a checkpoint that a full disk interrupts leaves a file that is complete only together with
+  // its log.
   Status checkpoint(Sqlite::Checkpoint kind) {
     TRACKER_RETURN_IF_ERROR(check_files());
     TRACKER_RETURN_IF_ERROR(db.allocate());
@@ -344,7 +346,7 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;
     if (durable || detached) durable_seq = last_seq;
-    if (!records.empty()) own.committed(last_seq);  // else nothing was held against what is there
+    if (!records.empty()) own.committed(last_seq);  // else nothing was compared with the file
     points += pending->points;
     frames += pending->frames.size();
     frame_bytes += pending->bytes;
@@ -353,13 +355,13 @@ struct WriterDb::Impl {
     compaction.appended(pending->frames.size(), pending->bytes);
     if (with_stats) stats_are_written();
     sound = true;
-    // A file that lost its name, or its log, during the commit holds nothing that lasts.
+    // A file that lost its name or its log during the commit is lost.
     if (durable) TRACKER_RETURN_IF_ERROR(check_files());
     if (!detached && !force_stats) check_wal_size(durable);
     return {};
   }
 
-  // `series` covers it at once: readers complete that table from frames alone.
+  // `series` includes it at once: readers complete that table from frames only.
   Status append_segment(std::string_view bytes) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
     TRACKER_RETURN_IF_ERROR(check_files());
@@ -402,7 +404,7 @@ struct WriterDb::Impl {
     return compaction.load(db);
   }
 
-  // A WAL keeps the size that it once had until it is truncated.
+  // A WAL keeps its largest size until it is truncated.
   void shrink() {
     struct stat st{};
     if (detached || ::stat((path + "-wal").c_str(), &st) != 0 || static_cast<uint64_t>(st.st_size) < kShrinkWalBytes)
@@ -412,8 +414,8 @@ struct WriterDb::Impl {
     db.set_busy_timeout(kAppendBusyTimeoutMs);
   }
 
-  // A reader that stays in a transaction keeps SQLite from starting the WAL again after a checkpoint. At the limit, and
-  // when all is fsynced, the writer is to continue in the next part.
+  // A reader that stays in a transaction prevents SQLite from starting the WAL again after a checkpoint. At the limit,
+  // when everything is fsynced, the writer must continue in the next part.
   void check_wal_size(bool durable) {
     checkpoint_if_due(durable);
     const bool over = static_cast<uint64_t>(db.wal_pages()) * kPageBytes >= wal_bytes_max();
@@ -423,19 +425,19 @@ struct WriterDb::Impl {
     if (append({}, true, {}, true).ok()) change = PartChange::kPinned;
   }
 
-  // `series` covers what becomes a segment: its readers complete it from frames alone. A WAL that a reader pins is not
-  // filled.
+  // `series` includes the rows that become a segment: readers complete it from frames only. A WAL that a reader holds
+  // is not filled.
   Result<bool> compact(uint64_t up_to, bool all) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
     TRACKER_RETURN_IF_ERROR(check_files());
     if ((db.wal_pages() >= kCheckpointPagesAlways && !all) || (disk_gate && !disk_gate())) return false;
     const auto inside = [this](const Compaction::Body& body) {
-      const bool behind = stats_seq < last_seq;
+      const bool stats_are_old = stats_seq < last_seq;
       TRACKER_RETURN_IF_ERROR(transaction(false, [&] {
         const Status status = body();
-        return status.ok() && behind ? write_stats(last_seq) : status;
+        return status.ok() && stats_are_old ? write_stats(last_seq) : status;
       }));
-      if (behind) stats_are_written();
+      if (stats_are_old) stats_are_written();
       return Status();
     };
     auto more = compaction.step(db, std::min(up_to, last_seq), all, inside);
@@ -447,15 +449,15 @@ struct WriterDb::Impl {
     const int64_t deadline = monotonic_ns() + compact_at_end_ns();
     Result<bool> more = true;
     while (more.ok() && *more && monotonic_ns() < deadline) more = compact(UINT64_MAX, true);
-    if (detached) return more.status();  // what failed half way is half done there
+    if (detached) return more.status();  // a failed step leaves the file unfinished
     return ensure_open();
   }
 
-  // The last transaction of all: the next one drops it.
+  // The last transaction; a later one removes the checksum.
   Status sum_up() {
     const auto write = [this] { return write_table_sum(db, series); };
     TRACKER_RETURN_IF_ERROR(transaction(false, write));
-    sum_stands = true;
+    has_table_sum = true;
     return {};
   }
 
@@ -472,7 +474,7 @@ struct WriterDb::Impl {
     db.set_busy_timeout(std::min(timeout_ms, static_cast<int>(kFinishReadersWait.count())));
     TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     TRACKER_RETURN_IF_ERROR(check_files());
-    // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
+    // Everything is in the database now, so a second SQLite copy can only delete an empty WAL from here on.
     locks.release();
     return leave_wal(&db, path, std::min(deadline, monotonic_ns() + int64_t{kLeaveWalMs} * 1'000'000));
   }
@@ -484,7 +486,7 @@ WriterDb::~WriterDb() = default;
 Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
   const std::string path =
       part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
-  // SQLite would read the log of a database that is gone as the new one's.
+  // SQLite would read the log of the deleted database as the new one's.
   if (!path_exists(path))
     for (const char* suffix : {"-wal", "-shm", "-journal"}) remove_file(path + suffix);
   TRACKER_RETURN_IF_ERROR(create_database_file(path, identity));
@@ -500,8 +502,8 @@ Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& ru
     if (made.status().code() != Code::kExists) return made;
   }
   {
-    // Its version is checked before anything is written. One that was finished goes back to WAL mode; not under our
-    // locks, for that takes the file for itself.
+    // Check its version before writing anything. A finished database returns to WAL mode; not under our locks, because
+    // SQLite needs the file for itself for that.
     auto db = Sqlite::open(path, SqliteOpen::kWrite, 1000);
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
@@ -534,7 +536,8 @@ uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 PartChange WriterDb::change() const { return impl_->change; }
 
-// By a connection of its own: that of the writer may be closed. Compaction leaves frames alone until they are durable.
+// With a connection of its own: that of the writer may be closed. Compaction does not touch frames before they are
+// durable.
 Result<std::vector<FrameRecord>> WriterDb::not_durable() {
   auto db = Sqlite::open(impl_->path, SqliteOpen::kRead, kAppendBusyTimeoutMs);
   if (!db.ok()) return db.status();
@@ -565,12 +568,13 @@ Status WriterDb::heartbeat(int64_t now_us) {
   return impl_->transaction(false, [&] { return impl_->put_sign_of_life(now); });
 }
 
-void WriterDb::for_the_dead() { impl_->writer_is_dead = true; }
+void WriterDb::keep_heartbeat() { impl_->writer_is_dead = true; }
 
 void WriterDb::set_cost(std::string cbor) { impl_->cost = std::move(cbor); }
 void WriterDb::set_disk_gate(DiskGate gate) { impl_->disk_gate = std::move(gate); }
 
-// A failure is not the run's: the disk refuses the next commit, too, or a page is damaged, which readers will say.
+// A failure of compaction is not a failure of the run: either the disk refuses the next commit too, or a page is
+// damaged, which readers report.
 bool WriterDb::compact(uint64_t up_to) {
   auto more = impl_->compact(up_to, false);
   if (!more.ok()) impl_->next_compaction_ns = monotonic_ns() + kCompactionRetryNs;

@@ -57,7 +57,7 @@ Status WriterLocks::acquire(const std::string& db_path) {
   if (std::exchange(path_, db_path) != db_path) held_.reset();
   auto db = open_file(db_path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!db.ok()) return db.status();
-  db_ = LastingFd(std::move(*db));
+  db_ = GuardedFd(std::move(*db));
   struct stat st{};
   if (::fstat(db_.get(), &st) != 0) return Status::from_errno(errno, "cannot stat", db_path);
   unlist();
@@ -71,12 +71,12 @@ Status WriterLocks::acquire(const std::string& db_path) {
     close();
     return shm.status();
   }
-  shm_ = LastingFd(std::move(*shm));
+  shm_ = GuardedFd(std::move(*shm));
   if (!g_enabled) return {};
   set_lock(db_.get(), F_RDLCK, kSharedFirst, kSharedSize);
-  // SQLite drops the index that a dead process left when nobody holds this lock. With ours held it never would, so it
-  // is done here by the same rule; an index that others use is sound. Its header is cleared rather than the file
-  // truncated: that makes SQLite rebuild it too, and cannot kill a process that still maps it.
+  // SQLite drops the index that a dead process left when no process holds this lock. Ours would prevent that for ever,
+  // so apply the same rule here; an index in use is valid. Clear its header instead of truncating the file: SQLite
+  // rebuilds it too, and a process that still maps the file is not killed.
   if (set_lock(shm_.get(), F_WRLCK, kShmDeadMansSwitch, 1)) {
     const char zeros[kShmHeaderBytes] = {};
     if (::fstat(shm_.get(), &st) != 0 || (st.st_size > 0 && ::pwrite(shm_.get(), zeros, sizeof zeros, 0) < 0))

@@ -94,9 +94,9 @@ Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns) {
   }
 }
 
-void settle_part(const std::string& path) {
+void checkpoint_part(const std::string& path) {
   if (!check_log_files(path).ok() || !scan_wal(path + "-wal").damage().empty()) return;
-  auto db = Sqlite::open(path, SqliteOpen::kWrite, static_cast<int>(kSettlePartWait.count()));
+  auto db = Sqlite::open(path, SqliteOpen::kWrite, static_cast<int>(kCheckpointPartWait.count()));
   if (!db.ok() || !check_database(*db, path).ok()) return;
   if (!db->checkpoint(Sqlite::Checkpoint::kTruncate).ok()) return;
   (void)db->set_journal_mode("DELETE").ok();

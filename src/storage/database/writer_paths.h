@@ -12,7 +12,8 @@ namespace tracker::internal {
 std::string frames_path_of(const std::string& db_path);
 std::string db_path_of(const std::string& frames_path);
 bool is_frames_path(std::string_view path);
-// Whether the file is a database as long as its own header says. Never asked of one that this process has open.
+// Whether the file is a database with the length that its header has. Never called for a file that this process has
+// open.
 bool is_whole_database(const std::string& path);
 
 // The store of a run's folder <store>/runs/<project>/<id>.

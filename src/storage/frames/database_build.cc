@@ -23,7 +23,7 @@ namespace {
 
 std::atomic<uint64_t> g_by_readers_max{kBuildByReadersBytesMax};
 constexpr size_t kBatchBytes = 4u << 20;
-constexpr time_t kStaleBuildS = 3600;  // a temporary file this old has no builder any more
+constexpr time_t kStaleBuildS = 3600;  // the builder of an older temporary file is dead
 
 Status fsync_file(const std::string& path) {
   auto fd = open_file(path, O_RDWR);
@@ -39,7 +39,7 @@ Status copy_file(const std::string& from, const std::string& to) {
   if (!target.ok()) return target.status();
   struct stat st{};
   if (::fstat(source->get(), &st) != 0) return Status::from_errno(errno, "cannot read", from);
-  // Whose it is stays as it was, where root does this for somebody; a file system may know neither.
+  // Keep the owner and mode if root builds for another user; a file system may support neither.
   if (::fchown(target->get(), st.st_uid, st.st_gid) != 0 || ::fchmod(target->get(), st.st_mode & 07777) != 0) errno = 0;
   std::string chunk(kChunkBytes, '\0');
   for (;;) {
@@ -63,8 +63,8 @@ void remove_stale_builds(const std::string& db_path) {
   }
 }
 
-// Moves the frames of a file into a database. kCorrupt at the first damage: a file like that stays what it is, so that
-// everybody who reads it is told.
+// Copies the frames of a file into a database. kCorrupt at the first damage: a damaged file is kept, so that every
+// reader reports it.
 class Mover {
  public:
   Mover(std::string path, const Id128& writer, WriterStore* into)
@@ -120,8 +120,8 @@ class Mover {
   Status damage_;
 };
 
-// What the file holds, without its rows. `ended`: its last word is an end or a recoverer's note. Behind such a note a
-// writer that lives all the same may have gone on.
+// The totals of the file, without rows. `ended`: its last record is an end or a recoverer's note. A writer that was
+// alive after all may have continued after such a note.
 Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
   FramesTotals totals;
   FileBytes bytes(input.fd.get(), input.size);
@@ -148,7 +148,8 @@ uint64_t length_of(const Fd& fd) {
   return ::fstat(fd.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
 
-// Nobody may build while the writer writes: an end, or a process that is known to be gone with its journal.
+// Whether the writer no longer writes: it recorded an end, or its process is known to be gone together with its
+// journal.
 bool is_over(const std::string& path) {
   auto input = open_frames(path, O_RDONLY);
   if (!input.ok() || input->size > g_by_readers_max.load()) return false;
@@ -157,11 +158,11 @@ bool is_over(const std::string& path) {
   if (!totals.ok() || ended) return totals.ok();
   const std::string store_path = store_path_of(parent_path(path));
   if (!totals->identity || probe_writer(*totals->identity, store_path) != Liveness::kDead) return false;
-  // With its journal there, recovery builds it: the rings may hold more.
+  // If its journal exists, recovery builds the database: the rings may hold more.
   return find_journal(*totals->identity, store_path).empty();
 }
 
-// A whole database of that writer with at least the frames up to `seq`.
+// Whether this is a complete database of that writer with at least the frames up to `seq`.
 bool holds_up_to(const std::string& db_path, const Id128& writer, uint64_t seq) {
   if (!is_whole_database(db_path)) return false;
   auto db = Sqlite::open(db_path, SqliteOpen::kDetachedRead, 0);
@@ -170,7 +171,7 @@ bool holds_up_to(const std::string& db_path, const Id128& writer, uint64_t seq) 
   return meta.ok() && meta->identity.writer == writer && meta->last_seq >= seq;
 }
 
-// The number of the newest frame before a part, by what the part says; nothing where it cannot be read.
+// The number of the newest frame before a part, by the part's own record; nothing if it cannot be read.
 std::optional<uint64_t> seq_before(const PartFile& part) {
   if (!part.is_frames) {
     auto db = Sqlite::open(part.path, SqliteOpen::kRead, 0);
@@ -202,7 +203,7 @@ DatabaseBuild::DatabaseBuild(std::string path)
 
 DatabaseBuild::~DatabaseBuild() {
   db_.reset();
-  for (const char* suffix : {"", "-journal"}) remove_file(temporary_ + suffix);  // not there after finish()
+  for (const char* suffix : {"", "-journal"}) remove_file(temporary_ + suffix);  // gone after finish()
 }
 
 Result<std::unique_ptr<DatabaseBuild>> DatabaseBuild::create(const std::string& db_path,
@@ -228,7 +229,7 @@ Result<std::unique_ptr<DatabaseBuild>> DatabaseBuild::copy_of(const std::string&
   return out;
 }
 
-// Nothing is durable before finish(), and nobody is told otherwise: recoverers release nothing before it.
+// Nothing is durable before finish(), and durable_seq() says so: recoverers release nothing before it.
 Status DatabaseBuild::append_batch(std::span<const FrameRecord* const> frames, bool,
                                    const std::vector<uint64_t>& retired) {
   return db_->append_batch(frames, false, retired);
@@ -245,7 +246,8 @@ Status DatabaseBuild::finish(int timeout_ms) {
 Status DatabaseBuild::put_in_place() {
   if (!replaces_) {
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return {};
-    if (path_exists(path_) && holds_up_to(path_, writer_, db_->last_seq())) return {};  // ours goes with this object
+    // ours is removed with this object
+    if (path_exists(path_) && holds_up_to(path_, writer_, db_->last_seq())) return {};
   }
   if (::rename(temporary_.c_str(), path_.c_str()) == 0) return {};
   return Status::from_errno(errno, "cannot replace", path_);
@@ -259,10 +261,10 @@ Status build_database(const std::string& frames_path) {
   bool ended = false;
   auto totals = read_totals(*input, &ended);
   if (!totals.ok()) return totals.status();
-  if (!totals->identity) return Status(Code::kCorrupt, frames_path + ": who wrote it does not verify");
-  // Its writer may live all the same, and has stored what it appended as long as the file had its name. So the length
-  // is looked at once more behind the unlink, and what has come is added out of the file that has no name any more;
-  // mostly that is seen before, while a failure leaves it where it is.
+  if (!totals->identity) return Status(Code::kCorrupt, frames_path + ": the identity of its writer does not verify");
+  // Its writer may be alive after all, and what it appended counts as stored as long as the file had its name. So read
+  // the length once more after the unlink, and add new records from the deleted file. Mostly they are noticed before,
+  // when a failure still leaves the file in place.
   uint64_t built = 0;
   for (int round = 1; built < input->size; ++round) {
     auto build = round == 1 ? DatabaseBuild::create(db_path, *totals->identity)
@@ -301,7 +303,7 @@ void build_ended_frames(const std::string& run_path) {
     const std::string path = join_path(run_path, name);
     if (is_frames_path(path) && parts_of(path).back().number == part_number(name) && is_over(path)) build(path);
   }
-  for (const std::string& name : *names) {  // the parts before the last one, of writers whose last one is a database
+  for (const std::string& name : *names) {  // the parts before the last one, for writers whose last part is a database
     const std::string path = join_path(run_path, name);
     if (!is_frames_path(path) || !path_exists(path)) continue;
     const std::vector<PartFile> parts = parts_of(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Databases that are made as a whole, beside their place: temporary file, fsync, rename. No lock, no WAL and no shared
-// memory is used, so it works on network and FUSE file systems. Any number of builders may race and any of them may be
-// killed at any point: the .frames file goes only after the database is in its place. Threads: one an object.
+// Builds complete databases under a temporary name: fsync, then rename. No lock, WAL or shared memory is used, so it
+// works on network and FUSE file systems. Any number of builders may race and any of them may be killed at any point:
+// the .frames file is removed only after the database has its name. Threads: one an object.
 // Cost: blocks on the disk; needs as much room again as the source.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace tracker::internal {
 // Limit: bytes of a .frames file that a reader turns into a database. Beyond it: it is read as it is.
 constexpr uint64_t kBuildByReadersBytesMax = 256ull << 20;
 
-// A database in the making; finish() puts it in its place.
+// A database that is being built; finish() renames it to its place.
 class DatabaseBuild : public WriterStore {
  public:
   static Result<std::unique_ptr<DatabaseBuild>> create(const std::string& db_path, const WriterIdentity& identity);
-  // Begins with what the database at `db_path` holds, which must have no WAL.
+  // Starts with the content of the database at `db_path`, which must have no WAL.
   static Result<std::unique_ptr<DatabaseBuild>> copy_of(const std::string& db_path, const WriterIdentity& identity);
-  ~DatabaseBuild() override;  // without finish() nothing is left of it
+  ~DatabaseBuild() override;  // without finish() nothing of it remains
 
   StoreFiles kind() const override { return StoreFiles::kFrames; }
   const std::string& path() const override { return path_; }
@@ -31,16 +31,16 @@ class DatabaseBuild : public WriterStore {
   const std::vector<RingPosition>& positions() const override { return db_->positions(); }
   uint64_t points_stored() const override { return db_->points_stored(); }
   uint64_t bytes_stored() const override { return db_->bytes_stored(); }
-  PartChange change() const override { return PartChange::kNone; }  // nobody else knows the file
+  PartChange change() const override { return PartChange::kNone; }  // no other process knows the file
   Result<std::vector<FrameRecord>> not_durable() override { return std::vector<FrameRecord>(); }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override { return db_->heartbeat(now_us); }
-  // Compacts what is there, however long it takes; `at_end`: nothing more comes. After a failure the build is of no
-  // use.
+  // Compacts everything, however long it takes; `at_end`: nothing more will be added. After a failure discard the
+  // build.
   Status compact_all(bool at_end) { return db_->compact_all(at_end); }
-  // Where another process has put a database of this writer there meanwhile that holds as much, or more, that one stays
-  // and this one goes.
+  // If another process has put a database of this writer there meanwhile with the same frames or more, that one is kept
+  // and this one removed.
   Status finish(int timeout_ms = 2000) override;
 
  private:
@@ -49,21 +49,21 @@ class DatabaseBuild : public WriterStore {
   std::string path_, temporary_;
   std::unique_ptr<WriterDb> db_;
   Id128 writer_;
-  bool replaces_ = false;  // a copy of what is there
+  bool replaces_ = false;  // the build is a copy of the existing database
 };
 
-// Makes <writer>.db of <writer>.frames, or of a further part, and removes the latter. For files whose writer has ended
-// or is dead. ok also when another process has done it meanwhile. kCorrupt: the file is damaged, its end too, and stays
-// as it is, so that its readers report it.
+// Makes <writer>.db from <writer>.frames, or from a further part, and removes the source. For files whose writer has
+// ended or is dead. ok also if another process has done it meanwhile. kCorrupt: the file is damaged, or its end is; it
+// is kept, so that its readers report it.
 Status build_database(const std::string& frames_path);
 
-// Whether the database holds every frame that the frames file holds.
+// Whether the database has every frame of the frames file.
 bool covers(const std::string& db_path, const std::string& frames_path);
 
-// The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
-// kBuildByReadersBytesMax, and so do the parts that these writers have left. What cannot be built (a read-only store,
-// damage) stays readable as it is, and so does a part some of whose frames the next part repeats: a segment would hold
-// these frames together with others.
+// Makes databases of a run's frames files of at most kBuildByReadersBytesMax whose writers have ended, or are dead and
+// recovered, and of the parts that these writers have left. Files that cannot be converted (read-only store, damage)
+// stay as they are and readable; so does a part some of whose frames are repeated in the next part: a segment would
+// join these frames with others.
 void build_ended_frames(const std::string& run_path);
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes);
 

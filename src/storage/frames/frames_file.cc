@@ -21,7 +21,7 @@ namespace tracker::internal {
 
 namespace {
 
-// NFS and FUSE give an unlinked file that is open another name instead; a server that has forgotten it says ESTALE.
+// NFS and FUSE rename an open file that is unlinked; a server that has forgotten it reports ESTALE.
 bool is_unlinked(int fd) {
   struct stat st{};
   if (::fstat(fd, &st) != 0) return errno == ESTALE;
@@ -51,13 +51,13 @@ Result<std::unique_ptr<FramesFile>> FramesFile::open_or_create(const std::string
   return file;
 }
 
-// What is there already. Damage is the readers' to report; its writer appends after the last sound record.
+// Reads the existing records. Readers report damage; the writer appends after the last valid record.
 Status FramesFile::load() {
   auto input = open_frames(path_, O_RDWR);
   if (!input.ok()) return input.status();
   if (input->writer != writer_)
     return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path_, input->writer.hex()));
-  fd_ = LastingFd(std::move(input->fd));
+  fd_ = GuardedFd(std::move(input->fd));
   file_ = fd_.file();
   FileBytes bytes(fd_.get(), input->size);
   FramesVisitor visitor;
@@ -83,15 +83,15 @@ Status FramesFile::leave(PartChange why) {
   return Status(Code::kIo, fmt::format("{} {}", path_, part_change_text(why)));
 }
 
-// The file as it must be before anything is appended to it.
+// Makes sure that the file is open and as this writer left it; called before an append.
 Status FramesFile::ensure_open() {
   if (closed_) return Status(Code::kClosed, fmt::format("{} is closed", path_));
   if (change_ != PartChange::kNone) return leave(change_);
-  if (!fd_.is_ours()) {  // other code of this process closed it
+  if (!fd_.is_ours()) {  // other code of this process has closed the descriptor
     fd_.reset();
     auto input = open_frames(path_, O_RDWR);
     if (!input.ok()) return input.status().system_errno() == ENOENT ? leave(PartChange::kRemoved) : input.status();
-    LastingFd again(std::move(input->fd));
+    GuardedFd again(std::move(input->fd));
     if (again.file() != file_) return leave(PartChange::kReplaced);
     fd_ = std::move(again);
   }
@@ -101,9 +101,9 @@ Status FramesFile::ensure_open() {
   return check_file(end_);
 }
 
-// Before an append, so that nothing of another process is written over, and after it: what was written into a file that
-// has lost its name is not stored. A builder reads the length of the file once more after its unlink
-// (build_database()), so of the two one always sees the other.
+// Checked before an append, so that nothing of another process is overwritten, and after it: what was written to a
+// deleted file is not stored. A builder reads the length of the file once more after its unlink (build_database()), so
+// either the writer sees the unlink or the builder sees the append.
 Status FramesFile::check_file(uint64_t end) {
   if (!fd_.is_ours()) return closed_by_others(path_);
   if (is_unlinked(fd_.get())) return leave(path_exists(path_) ? PartChange::kReplaced : PartChange::kRemoved);
@@ -155,8 +155,8 @@ Status FramesFile::sync() {
   return {};
 }
 
-// Of frames that are in the file already, those of the same number are ours only where they are, byte by byte, what is
-// to be stored: then an append went through although it failed.
+// A frame of the file with the number of one to be stored is ours only if it equals that one byte by byte: then an
+// earlier append succeeded although it returned an error.
 Status FramesFile::check_loaded(std::span<const FrameRecord* const> frames) {
   if (!std::exchange(loaded_, false) || frames.empty() || frames.front()->seq > totals_.last_seq) return {};
   bool ours = frames.back()->seq >= totals_.last_seq;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; the
-// writer cuts a failed append off before it writes anything else, so a torn record can only be the last one.
+// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append;
+// after a failed append the writer truncates the file before it writes anything else, so only the last record can be
+// torn.
 //
-// A failed fsync leaves open which pages reached the disk, and the kernel forgets them: the frames since the last good
-// one are kept in memory, and the writer stores them again in the next part. Threads: one at a time (the store thread).
-// Cost: append blocks on the file system; up to kUnsyncedBytesMax of memory.
+// After a failed fsync it is unknown which pages reached the disk, and the kernel forgets them: the frames since the
+// last successful fsync are kept in memory, and the writer stores them again in the next part. Threads: one at a time
+// (the store thread). Cost: append blocks on the file system; up to kUnsyncedBytesMax of memory.
 #pragma once
 
 #include <algorithm>
@@ -12,24 +13,24 @@
 #include <optional>
 #include <utility>
 
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 #include "storage/frames/frames_log.h"
 #include "storage/log/writer_store.h"
 
 namespace tracker::internal {
 
-constexpr size_t kUnsyncedBytesMax = 4u << 20;  // more than this since the last fsync, and one comes early
+constexpr size_t kUnsyncedBytesMax = 4u << 20;  // more bytes than this since the last fsync cause an early fsync
 // Limit: bytes of a .frames file that finish() turns into a database. Beyond it: a later command does it.
 constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;
 
 struct FramesFileOptions {
-  uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // of a file that finish() makes a database of
+  uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // the largest file that finish() converts to a database
 };
 
 class FramesFile : public WriterStore {
  public:
-  // New, or that of a dead writer, whose unfinished end is cut off: the part that `identity` says (writer_parts.h).
-  // kCorrupt, kVersion, kIo name the file.
+  // A new file, or that of a dead writer, whose torn end is cut off; `identity` has the number of the part
+  // (writer_parts.h). kCorrupt, kVersion, kIo name the file.
   static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path, const WriterIdentity& identity,
                                                             const FramesFileOptions& options = {});
 
@@ -45,8 +46,8 @@ class FramesFile : public WriterStore {
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
-  // fsyncs, then makes the database where the file is at most build_bytes_max. A database that cannot be made is
-  // no failure: all is in the .frames file, which the next reader turns into one.
+  // fsyncs, then makes the database if the file has at most build_bytes_max. If the database cannot be made, that is
+  // not a failure: everything is in the .frames file, which the next reader converts.
   Status finish(int timeout_ms = 2000) override;
 
  private:
@@ -65,12 +66,12 @@ class FramesFile : public WriterStore {
   Id128 writer_;
   const FramesFileOptions options_;
   PartsBefore before_;
-  LastingFd fd_;
+  GuardedFd fd_;
   std::pair<uint64_t, uint64_t> file_;  // device and inode
   PartChange change_ = PartChange::kNone;
   FramesTotals totals_;
-  uint64_t end_ = 0;                   // after the last record that a write() took whole
-  uint64_t durable_seq_ = 0;           // of the last frame that an fsync covered
+  uint64_t end_ = 0;                   // after the last record that was written completely
+  uint64_t durable_seq_ = 0;           // number of the last frame that was fsynced
   std::vector<FrameRecord> unsynced_;  // the frames after it
   size_t unsynced_bytes_ = 0;
   bool loaded_ = false;  // nothing was appended since load()

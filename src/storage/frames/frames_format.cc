@@ -23,7 +23,7 @@ struct Head {
   uint32_t body_crc = 0;
 };
 
-// The place is in the CRC: a copy of a record elsewhere, such as inside another one's body, is none.
+// The CRC includes the offset: a copy of a record elsewhere, such as in the body of another one, does not verify.
 uint32_t head_crc(const Id128& writer, uint64_t offset, std::string_view head) {
   const uint32_t state = crc32c({reinterpret_cast<const char*>(&offset), sizeof offset}, crc32c(writer.view()));
   return crc32c(head.substr(0, kHeadCrcAt), state);
@@ -38,7 +38,7 @@ bool read_head(std::string_view bytes, const Id128& writer, uint64_t offset, Hea
   return in.u32() == head_crc(writer, offset, bytes) && out->body_bytes <= kFramesBodyBytesMax;
 }
 
-// The next place at or behind `at` where a sound head stands; the size of the file when there is none.
+// The next offset from `at` on with a valid head; the size of the file if there is none.
 Result<uint64_t> find_head(FramesBytes& bytes, const Id128& writer, uint64_t at) {
   while (at + kFramesHeadBytes <= bytes.size()) {
     auto window = bytes.view(at, kWindowBytes);
@@ -54,7 +54,8 @@ Result<uint64_t> find_head(FramesBytes& bytes, const Id128& writer, uint64_t at)
   return bytes.size();
 }
 
-// Bad bytes are held back until a sound record behind them shows that they are no unfinished end.
+// Bytes that do not verify are reported only if a valid record follows them: else they are a record that is not
+// complete yet.
 class Scan {
  public:
   Scan(FramesBytes& bytes, const Id128& writer, const FramesVisitor& visitor)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a <writer>.frames file (docs/formats/frames-file.md): a header, then records that each carry two CRCs,
-// one over their head and their place, one over their body. A reader needs no lock: what does not verify at the end is
-// not written yet, what does not verify before a sound record is damage. Pure functions but for FileBytes; threads:
+// The bytes of a <writer>.frames file (docs/formats/frames-file.md): a header, then records with two CRCs each, one
+// over the head and the offset, one over the body. A reader needs no lock: bytes at the end that do not verify are not
+// written yet; bytes before a valid record that do not verify are damage. Pure functions except FileBytes; threads:
 // one.
 #pragma once
 
@@ -24,16 +24,16 @@ constexpr size_t kFramesHeaderBytes = 32;
 constexpr size_t kFramesHeadBytes = 20;
 constexpr size_t kFramesBodyBytesMax = kFrameBytesMax + (1u << 20);  // a frame and its ring positions
 
-// On disk: do not change the numbers. Kinds from kSkippable up are skipped by readers that do not know them.
+// On disk: do not change the numbers. Readers skip unknown kinds from kSkippable up.
 enum class FramesKind : uint32_t { kIdentity = 1, kFrame = 2, kHeartbeat = 3, kRetired = 4, kSkippable = 128 };
 
 std::string frames_header(const Id128& writer);
-// The writer that the header names. kCorrupt: no such header; kVersion: of a newer version.
+// The id of the writer, from the header. kCorrupt: no valid header; kVersion: of a newer version.
 Result<Id128> read_frames_header(std::string_view bytes);
-// Appends the record that stands at `offset` of the file.
+// Appends a record for `offset` of the file.
 void put_frames_record(const Id128& writer, uint64_t offset, FramesKind kind, std::string_view body, std::string* out);
 
-// Body of kFrame. The view of the frame lives as long as `body`.
+// Body of kFrame. The view of the frame is valid as long as `body`.
 std::string frame_body(const FrameRecord& record);
 struct FrameBody {
   std::vector<RingPosition> positions;
@@ -43,12 +43,12 @@ Result<FrameBody> read_frame_body(std::string_view body);
 std::string retired_body(const std::vector<uint64_t>& nonces);
 Result<std::vector<uint64_t>> read_retired_body(std::string_view body);
 
-// Where a scan takes its bytes from.
+// The source of bytes for a scan.
 class FramesBytes {
  public:
   virtual ~FramesBytes() = default;
   virtual uint64_t size() const = 0;
-  // Up to `n` bytes at `at`; fewer at the end. Views live until the next call.
+  // Up to `n` bytes at `at`; fewer at the end. Views are valid until the next call.
   virtual Result<std::string_view> view(uint64_t at, size_t n) = 0;
 };
 
@@ -64,7 +64,7 @@ class MemoryBytes : public FramesBytes {
   std::string_view bytes_;
 };
 
-// A file as long as it was when the object was made; holds a window of 1 MiB, or of one record where that is larger.
+// The file up to its size at construction; holds a window of 1 MiB, or of one larger record.
 class FileBytes : public FramesBytes {
  public:
   FileBytes(int fd, uint64_t size) : fd_(fd), size_(size) {}
@@ -83,18 +83,18 @@ struct FramesEntry {
   uint64_t offset = 0;
   std::string_view body;
 };
-// Bytes that do not verify, with a sound record somewhere after them.
+// Bytes that do not verify, with a valid record somewhere after them.
 struct FramesDamage {
   uint64_t offset = 0, bytes = 0;
-  std::string_view body;  // of a record whose head is sound; empty where the head is not
+  std::string_view body;  // of a record whose head is valid; else empty
 };
 
 struct FramesVisitor {
-  std::function<Status(const FramesEntry&)> entry;  // a failure ends the scan with it
+  std::function<Status(const FramesEntry&)> entry;  // an error of it ends the scan with that error
   std::function<void(const FramesDamage&)> damage;
 };
-// Visits the records from `from` on, which is the header's or a record's end. Returns the end of the last sound record
-// (`from` when there is none): what comes after it is not written yet. kIo: the bytes cannot be read.
+// Visits the records from `from` on, which is the end of the header or of a record. Returns the end of the last valid
+// record (`from` if there is none): what follows it is not written yet. kIo: the bytes cannot be read.
 Result<uint64_t> scan_frames(FramesBytes& bytes, const Id128& writer, uint64_t from, const FramesVisitor& visitor);
 
 }  // namespace tracker::internal

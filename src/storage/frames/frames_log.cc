@@ -49,7 +49,7 @@ MaybeView add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals*
     case FramesKind::kHeartbeat: {
       ByteReader in(entry.body);
       const int64_t time_us = in.i64();
-      if (!in.ok()) return Status(Code::kCorrupt, "a cut sign of life");
+      if (!in.ok()) return Status(Code::kCorrupt, "a heartbeat that is cut");
       totals->heartbeat_us = std::max(totals->heartbeat_us, time_us);
       break;
     }
@@ -69,7 +69,7 @@ MaybeView add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals*
 
 Result<FramesInput> open_frames(const std::string& path, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) flags |= O_NOFOLLOW;
-  auto fd = open_file(path, flags | O_NONBLOCK);  // a pipe's other end would be waited for
+  auto fd = open_file(path, flags | O_NONBLOCK);  // opening a pipe would block
   if (!fd.ok()) return fd.status();
   struct stat st{};
   if (::fstat(fd->get(), &st) != 0) return Status::from_errno(errno, "cannot stat", path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the records of a frames file add up to, without the rows: who wrote it, up to which frame, up to which ring
-// positions. Writer, recoverer, builder and reader all go by it. Threads: values.
+// The totals of the records of a frames file, without the rows: its writer, newest frame and ring positions. Writer,
+// recoverer, builder and reader all use it. Threads: values.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct FramesTotals {
   std::vector<RingPosition> positions;
 };
 
-// Adds `entry`. Returns the view of a frame after last_seq, which lives as long as entry.body; nothing for other
-// records and for a frame that was there before. kCorrupt: the record is sound but cannot be understood; nothing was
-// added. kVersion: of a newer version.
+// Adds `entry`. Returns the view of a frame after last_seq, which is valid as long as entry.body; nothing for other
+// records and for a repeated frame. kCorrupt: the CRC is right but the record cannot be decoded; nothing was added.
+// kVersion: of a newer version.
 Result<std::optional<FrameView>> add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals* totals);
 
-// An open file, its size of now and the writer that its header names.
+// An open file, its present size and the writer in its header.
 struct FramesInput {
   Fd fd;
   uint64_t size = 0;

@@ -10,9 +10,9 @@ namespace tracker::internal {
 namespace {
 
 constexpr size_t kFramesDamageLinesMax = 1000;
-constexpr size_t kDamageProbesMax = 16;  // stretches that are looked at again with each refresh
+constexpr size_t kDamageProbesMax = 16;  // ranges that each refresh reads again
 
-// Over a network the blocks of a file may arrive out of order: what did not verify before may do so now.
+// Over a network the blocks of a file may arrive out of order: bytes that did not verify before may verify now.
 bool has_healed(FramesBytes& bytes, const Id128& writer, uint64_t offset) {
   bool first_is_there = false;
   FramesVisitor visitor;
@@ -24,7 +24,7 @@ bool has_healed(FramesBytes& bytes, const Id128& writer, uint64_t offset) {
   return first_is_there;
 }
 
-// A new file has it first.
+// The first record of a new file.
 WriterIdentity read_identity(FramesBytes& bytes, const Id128& writer) {
   FramesTotals totals;
   FramesVisitor visitor;
@@ -48,7 +48,7 @@ Result<std::unique_ptr<FramesReader>> FramesReader::open(const std::string& path
   return std::unique_ptr<FramesReader>(new FramesReader(path, read_identity(bytes, input->writer)));
 }
 
-// A new descriptor each time: over NFS it is the opening that asks the server how long the file is by now.
+// A new descriptor each time: over NFS, only opening asks the server for the file's present length.
 Result<FramesInput> FramesReader::open_again() const {
   auto input = open_frames(path_, O_RDONLY);
   if (input.ok() && input->writer != writer_)
@@ -60,10 +60,10 @@ Status FramesReader::refresh() {
   auto input = open_again();
   if (!input.ok()) return input.status();
   FileBytes bytes(input->fd.get(), input->size);
-  bool anew = input->size < seen_.end || input->inode != seen_.inode;
-  for (size_t i = 0; i < seen_.damage_offsets.size() && i < kDamageProbesMax && !anew; ++i)
-    anew = has_healed(bytes, writer_, seen_.damage_offsets[i]);
-  if (anew) seen_ = Seen();
+  bool from_start = input->size < seen_.end || input->inode != seen_.inode;
+  for (size_t i = 0; i < seen_.damage_offsets.size() && i < kDamageProbesMax && !from_start; ++i)
+    from_start = has_healed(bytes, writer_, seen_.damage_offsets[i]);
+  if (from_start) seen_ = Seen();
   seen_.inode = input->inode;
   FramesVisitor visitor;
   visitor.entry = [this](const FramesEntry& entry) { return add(entry); };
@@ -118,11 +118,11 @@ void FramesReader::add_to_index(uint64_t seq, uint64_t offset) {
   seen_.index_stride *= 2;
 }
 
-// Where to begin so that no frame behind `seq` is missed.
+// The offset from which a scan misses no frame after `seq`.
 uint64_t FramesReader::offset_before(uint64_t seq) const {
-  const auto behind = std::upper_bound(seen_.index.begin(), seen_.index.end(), seq,
-                                       [](uint64_t s, const IndexEntry& entry) { return s < entry.seq; });
-  return behind == seen_.index.begin() ? kFramesHeaderBytes : std::prev(behind)->offset;
+  const auto later = std::upper_bound(seen_.index.begin(), seen_.index.end(), seq,
+                                      [](uint64_t s, const IndexEntry& entry) { return s < entry.seq; });
+  return later == seen_.index.begin() ? kFramesHeaderBytes : std::prev(later)->offset;
 }
 
 Result<WriterSnapshot> FramesReader::snapshot() {
@@ -137,7 +137,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
     out.identity = *seen_.totals.identity;
   } else {
     out.identity.writer = writer_;
-    out.damage.push_back({Code::kCorrupt, path_ + ": the record that says who wrote it does not verify"});
+    out.damage.push_back({Code::kCorrupt, path_ + ": the record with its writer's identity does not verify"});
   }
   out.positions = seen_.totals.positions;
   out.last_seq = seen_.totals.last_seq;
@@ -155,7 +155,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   return out;
 }
 
-// The points of what lies behind it are counted, not those in front: that is the whole file.
+// Counts the points after `seq` and subtracts, because the points before it would be the whole file.
 Result<LogPosition> FramesReader::place_of(uint64_t seq) {
   class Nothing : public LogVisitor {
     Result<bool> frame(const FrameView&) override { return true; }
@@ -163,10 +163,10 @@ Result<LogPosition> FramesReader::place_of(uint64_t seq) {
   };
   const LogPosition end{seen_.totals.last_seq, seen_.totals.points};
   if (seq >= end.seq) return end;
-  LogPosition behind{seq, 0};
+  LogPosition after{seq, 0};
   Nothing nothing;
-  TRACKER_RETURN_IF_ERROR(read(&behind, end, &nothing, nullptr));
-  return LogPosition{seq, end.points - std::min(end.points, behind.points)};
+  TRACKER_RETURN_IF_ERROR(read(&after, end, &nothing, nullptr));
+  return LogPosition{seq, end.points - std::min(end.points, after.points)};
 }
 
 Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A .frames file, read while it grows and without locks. Its totals, series and attributes are kept in memory and
-// brought up to date from new records; rows are read from the file each time. Threads: one at a time. Cost: the first
-// snapshot reads the whole file, later ones what is new; memory for the series, the attributes and kIndexEntriesMax
-// offsets, whatever the file's size.
+// Reads a .frames file while it grows, without locks. Its totals, series and attributes are kept in memory and updated
+// from new records; rows are read from the file each time. Threads: one at a time. Cost: the first snapshot reads the
+// whole file, later ones only new records; memory for the series, the attributes and kIndexEntriesMax offsets, whatever
+// the file's size.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace tracker::internal {
 
-constexpr size_t kIndexEntriesMax = 4096;       // then every second one goes and the stride doubles
+constexpr size_t kIndexEntriesMax = 4096;       // at this number every second one is dropped and the stride doubles
 constexpr uint64_t kIndexStrideMin = 4u << 10;  // bytes
 
 class FramesReader {
@@ -21,7 +21,7 @@ class FramesReader {
   // kNotFound, kCorrupt, kVersion, kIo name the file. Reads the header and the first record.
   static Result<std::unique_ptr<FramesReader>> open(const std::string& path);
 
-  // Of the writer. Where its record does not verify only the id is known, from the header.
+  // The identity of the writer. If its record does not verify, only the id is known, from the header.
   const WriterIdentity& identity() const { return identity_; }
   Result<WriterSnapshot> snapshot();
   // As WriterReader::read.
@@ -33,7 +33,7 @@ class FramesReader {
   struct IndexEntry {
     uint64_t seq = 0, offset = 0;
   };
-  // What the records up to `end` say.
+  // The totals of the records up to `end`.
   struct Seen {
     uint64_t end = kFramesHeaderBytes;
     uint64_t inode = 0;
@@ -42,7 +42,7 @@ class FramesReader {
     EventState events;
     std::vector<LogDamage> damage;
     std::vector<uint64_t> damage_offsets;
-    uint64_t size = 0;  // of the file: what is after `end` is not written yet, or damage where the writer has ended
+    uint64_t size = 0;  // of the file: bytes after `end` are not written yet, or damage if the writer has ended
     std::vector<IndexEntry> index;
     uint64_t index_stride = kIndexStrideMin;
   };

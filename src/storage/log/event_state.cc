@@ -38,7 +38,7 @@ void EventState::apply(const Event& event) {
       if (key.empty()) merge("", *value, event.time_us);
       else set(key, *value, event.time_us);
       return;
-    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two of them, not one below the other
+    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two names, "b" is not inside "a"
     case EventType::kAttribute:
     case EventType::kArtifact:
     case EventType::kEnvironment:
@@ -54,7 +54,7 @@ void EventState::apply(const Event& event) {
     case EventType::kConsole: touch(event.type, "", event.time_us); return;
     case EventType::kNote:
       if (payload->text_or("kind", "") == "recovered") recovered_ = std::move(*payload);
-      else if (payload->text_or("kind", "") == "went_on") recovered_.reset();  // its writer was alive
+      else if (payload->text_or("kind", "") == "went_on") recovered_.reset();  // the writer was alive after all
       return;
     case EventType::kEnd: end_ = end_from_value(*payload, event.time_us); return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the events and losses of a writer's frames add up to, in memory: the same as the tables that EventRows keeps in
-// a database, for files that have no tables. Threads: one at a time. Cost: memory for each key that is set.
+// Applies the events and losses of a writer's frames in memory, for files that have no tables: the result is that of
+// the tables that EventRows keeps in a database. Threads: one at a time. Cost: memory for each key that is set.
 #pragma once
 
 #include <map>
@@ -14,12 +14,12 @@
 
 namespace tracker::internal {
 
-// The end that the payload of an end event states; nothing where this version knows no such state.
+// Decodes the payload of an end event; nothing if this version does not know the state in it.
 std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us);
 
 class EventState {
  public:
-  // Events with a payload this version does not understand change nothing.
+  // Events with a payload that this version does not understand change nothing.
   void apply(const FrameView& frame) { apply(frame.events(), frame.losses()); }
   void apply(const std::vector<Event>& events, const std::vector<Loss>& losses);
   std::vector<Attribute> attributes() const;  // in the order first set

@@ -24,7 +24,7 @@ Result<bool> LogState::segment(SegmentView* segment, PointRange*) {
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
   events.apply(log.events, log.losses);
-  SeriesMap named;  // also where the rows are damaged: later ones go by these names
+  SeriesMap named;  // also for damaged rows: later ones refer to these names
   for (const SeriesDef& def : log.defs) named[def.id].def = def;
   add(named);
   auto stats = compute_segment_stats(segment, log);

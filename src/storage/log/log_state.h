@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a log says of all that the small tables say, for a reader whose tables are damaged. Threads: one. Cost: decodes
-// every column.
+// Computes from a log everything that the small tables hold, for a reader whose tables are damaged. Threads: one. Cost:
+// decodes every column.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class LogState : public LogVisitor {
 
   SeriesMap series;
   EventState events;
-  uint64_t frames = 0, points = 0;  // that were read whole
+  uint64_t frames = 0, points = 0;  // that were read completely
 
  private:
   void add(const SeriesMap& later);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Up to where the rings of a journal are contained in a log, one position a ring. Threads: pure functions.
+// The positions up to which the rings of a journal are stored in a log, one for each ring. Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -14,19 +14,19 @@
 namespace tracker::internal {
 namespace {
 
-// Ordinals of the first and the last row of a block in its frame or segment, and of the last one with a step.
+// Ordinals of the first and the last row of a block in its frame or segment, and of the last row with a step.
 struct Place {
   int64_t first = 0, last = 0;
   int64_t last_stepped = INT64_MIN;
 };
 
-// What all series of a block share.
+// What all series of a block have in common.
 struct BlockRows {
   uint64_t rows = 0;
   bool has_steps = false;
   int64_t step_min = 0, step_max = 0, last_step = 0;
   int64_t time_first_us = 0, time_last_us = 0;
-  size_t first_row = 0, last_row = 0;  // as logged; a segment may have them in another order
+  size_t first_row = 0, last_row = 0;  // in the order of the calls, which may not be that of a segment
   Place place;
 };
 
@@ -73,7 +73,7 @@ void widen(int64_t first, int64_t last, FrameStats* out, bool* any) {
   *any = true;
 }
 
-// A series in several blocks of one frame: times do not tell which row came last, the order of the calls does.
+// For a series in several blocks of one frame: times do not show which row is the last, the order of the calls does.
 void add_within_frame(const SeriesStats& rows, const Place& place, SeriesStats* into, Place* known) {
   const SeriesStats before = *into;
   append_stats(rows, into);
@@ -88,7 +88,7 @@ void add_within_frame(const SeriesStats& rows, const Place& place, SeriesStats* 
             std::max(known->last_stepped, place.last_stepped)};
 }
 
-// The rows of one series in one block, into the statistics of the frame or segment.
+// Adds the rows of one series in one block to the statistics of the frame or segment.
 class StatsAdder {
  public:
   explicit StatsAdder(FrameStats* out) : out_(out) {}
@@ -121,7 +121,7 @@ class BlockStats {
  public:
   explicit BlockStats(FrameStats* out) : out_(out), series_(out) {}
 
-  // `each_piece`: called behind so many series, which are in no other block; it may take them away. Null: never.
+  // `each_piece`: called after so many series, which are in no other block; it may take them. Null: never.
   Status add(const FrameView::BlockView& block, const std::function<void()>& each_piece) {
     if (block.rows == 0) return {};
     BlockRows shared;
@@ -173,7 +173,7 @@ class BlockStats {
   std::vector<uint64_t> bits_;
 };
 
-// Of a segment, as its columns are checked.
+// For a segment, while its columns are checked.
 class SegmentStats : public SegmentVisitor {
  public:
   SegmentStats(const SegmentView& segment, SegmentVisitor* also, FrameStats* out)
@@ -236,7 +236,7 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries&
   for (const SeriesDef& def : frame.defs()) out.series[def.id].def = def;
   if (take) hand_over();
   BlockStats blocks(&out);
-  // Without an order the series of a block are in no other one: they are known as soon as they are read.
+  // Without an order, the series of a block are in no other block: their statistics are complete when they are read.
   for (const bool alone : {true, false}) {
     for (const FrameView::BlockView& block : frame.blocks())
       if (block.has_order != alone) TRACKER_RETURN_IF_ERROR(blocks.add(block, take && alone ? hand_over : nullptr));

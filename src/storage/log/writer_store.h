@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file that takes a writer's frames: a live SQLite database, or on a network or FUSE file system a .frames file
+// The file that stores a writer's frames: a live SQLite database, or on a network or FUSE file system a .frames file
 // that becomes a database when the writer ends. Exactly one process writes it. Threads: one at a time (the store
 // thread). Cost: append blocks on the disk; never called by a thread that logs.
 #pragma once
@@ -27,48 +27,49 @@ constexpr std::chrono::milliseconds kFinishReadersWait{500};
 
 enum class StoreFiles { kSqlite, kFrames };
 
-// Says whether the disk has room for a step that writes before it gives back. Called on the store thread.
+// Returns whether the disk has room for a step that writes before it frees space. Called on the store thread.
 using DiskGate = std::function<bool()>;
 
 class WriterStore {
  public:
-  virtual ~WriterStore() = default;  // closes without finish(): what is committed stays
+  virtual ~WriterStore() = default;  // closes without finish(): what is committed is kept
 
   virtual StoreFiles kind() const = 0;
   virtual const std::string& path() const = 0;
-  virtual uint64_t last_seq() const = 0;  // of the newest committed frame, of the parts before this one too; 0: none
-  // The frames up to this one are fsynced: what may be sent. After a failed fsync it stays.
+  virtual uint64_t last_seq() const = 0;  // of the newest committed frame, including previous parts; 0: none
+  // The frames up to this one are fsynced and may be sent. It does not change after a failed fsync.
   virtual uint64_t durable_seq() const = 0;
   virtual const std::vector<RingPosition>& positions() const = 0;  // committed
   virtual uint64_t points_stored() const = 0;                      // in this part
   virtual uint64_t bytes_stored() const = 0;                       // of frames
-  // Not kNone, or kPinned: each call fails from now on, and the writer is to continue in the next part.
+  // If neither kNone nor kPinned, each call fails from now on; also for kPinned, the writer must continue in the next
+  // part.
   virtual PartChange change() const = 0;
-  // After a failed fsync: the committed frames above durable_seq(), for the next part. Errors where they cannot be read
+  // After a failed fsync: the committed frames above durable_seq(), for the next part. An error if they cannot be read
   // any more.
   virtual Result<std::vector<FrameRecord>> not_durable() = 0;
 
-  // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames
-  // with seq <= last_seq() are skipped. After a failure the same call is to be repeated; it stores nothing twice.
-  // Positions of `retired` nonces are removed.
+  // Commits the new frames, all or none; `durable`: with an fsync that covers all earlier ones too. Frames with seq <=
+  // last_seq() are skipped. After a failure repeat the same call; it stores nothing twice. Positions of `retired`
+  // nonces are removed.
   virtual Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                               const std::vector<uint64_t>& retired = {}) = 0;
-  // A segment whose frames all come after last_seq(), in one transaction. kInvalid where the files take frames alone,
-  // and for a segment of another writer. Called by append_log().
+  // Appends a segment whose frames all come after last_seq(), in one transaction. kInvalid for files that store frames
+  // only, and for a segment of another writer. Called by append_log().
   virtual Status append_segment(std::string_view bytes) {
     (void)bytes;
     return Status(Code::kInvalid, path() + " takes frames alone");
   }
-  // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
+  // Writes the time of the last heartbeat (every 15 s; readers on other hosts use it).
   virtual Status heartbeat(int64_t now_us) = 0;
-  // What is appended from here on is no sign of life of its writer: a recoverer appends it.
-  virtual void for_the_dead() {}
-  // CBOR of what the tracker takes from its process (docs/formats/records.md): stored with the next sign of life or
-  // durable commit, where the files have a place for it.
+  // Later appends do not change the heartbeat: a recoverer or a server makes them, not the writer.
+  virtual void keep_heartbeat() {}
+  // CBOR of the tracker's cost in its process (docs/formats/records.md): stored with the next heartbeat or durable
+  // commit, if the kind of file has a place for it.
   virtual void set_cost(std::string cbor) { (void)cbor; }
-  // Rearranges what is committed for reading, a step at a time: to be called while there is nothing to commit. `up_to`:
-  // only frames up to this one; those above the durable number may have to be stored again as they are. False: nothing
-  // is left to be done until more is committed. A step that fails is tried again later; what is stored stays as it was.
+  // Rearranges committed frames for reading, one step a call; call it while there is nothing to commit. `up_to`: the
+  // last frame that may be touched; those above the durable number may have to be stored again unchanged. Returns false
+  // if nothing is left to do until more is committed. A failed step is repeated later; what is stored stays unchanged.
   virtual bool compact(uint64_t up_to) {
     (void)up_to;
     return false;
@@ -77,13 +78,13 @@ class WriterStore {
     (void)up_to;
     return false;
   }
-  // Compaction asks the gate before each step, at the end too. Without a gate the disk always has room.
+  // Compaction asks the gate before each step, also at the end. Without a gate the disk counts as having room.
   virtual void set_disk_gate(DiskGate gate) { (void)gate; }
-  // What can be given back to the disk at once without losing anything is: the WAL goes into its file. Waits at most
-  // kShrinkWait for readers; what they keep stays, until the next call.
+  // Frees disk space that can be freed at once without losing data: checkpoints the WAL into its file. Waits at most
+  // kShrinkWait for readers; what they hold is freed by a later call.
   virtual void shrink() {}
-  // Turns it into plain files and closes it; waits at most kFinishReadersWait for readers. kTimeout or kBusy: all is
-  // stored and fsynced, the WAL stays beside it, and settle_part() removes the WAL later.
+  // Makes the run plain files and closes them; waits at most kFinishReadersWait for readers. kTimeout or kBusy:
+  // everything is stored and fsynced, the WAL remains, and checkpoint_part() removes it later.
   virtual Status finish(int timeout_ms = 2000) = 0;
   Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {}) {
     std::vector<const FrameRecord*> pointers;

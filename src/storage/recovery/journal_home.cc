@@ -23,7 +23,7 @@ bool is_same_folder(const WriterIdentity& writer, const std::string& store_path)
          st.st_ino == writer.store_inode;
 }
 
-// By the journal of a dead process that began when no store could be made there.
+// Whether a journal of a dead process exists that was made when no store could be made there.
 bool is_awaited(const std::string& store_path) {
   for (const std::string& root : journal_roots(store_path)) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
@@ -37,12 +37,12 @@ bool is_awaited(const std::string& store_path) {
   return false;
 }
 
-// A journal whose definitions do not say who wrote it, though they or its rings are there.
+// Whether the definitions of a journal do not name its writer, though the definitions or the rings exist.
 bool is_nameless(const Status& read, const std::string& dir) {
   return read.code() == Code::kCorrupt || (read.code() == Code::kNotFound && holds_log(dir));
 }
 
-// By the name of the folder, <writer> or damaged-<writer>.
+// From the name of the folder, <writer> or damaged-<writer>.
 std::optional<Id128> id_in_name(const std::string& dir) {
   constexpr std::string_view kKept = "damaged-";
   std::string_view name = std::string_view(dir).substr(dir.find_last_of('/') + 1);

@@ -37,7 +37,7 @@ std::vector<FoundJournal> journals_of(const Store& store, const Id128& uid) {
   return out;
 }
 
-// One that has said its end lives only while it still holds its lock: it is about to leave.
+// A writer that has recorded its end is alive only while it holds its lock: its process is about to exit.
 std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, const std::string& store_path, int64_t now_us) {
   const WriterIdentity& who = writer.identity;
   if (writer.end || writer.recovered) {
@@ -58,7 +58,7 @@ std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, const std::s
 
 std::string LiveWriter::text() const {
   return seen ? fmt::format("pid {} on {} writes it", identity.pid, identity.host)
-              : fmt::format("pid {} on {}, which cannot be seen from here, gave a sign of life within the last minute",
+              : fmt::format("pid {} on {}, which cannot be seen from here, wrote a heartbeat within the last minute",
                             identity.pid, identity.host);
 }
 

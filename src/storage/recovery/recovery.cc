@@ -29,13 +29,13 @@
 namespace tracker::internal {
 namespace {
 
-// Restores a run from the trash where the process that removed it was killed half way. False: the run is removed, and
-// the caller removes the journal too.
+// Restores a run from the trash if the process that removed it was killed half way. Returns false if the run is
+// removed; the caller removes the journal too.
 Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryReport* report) {
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return true;
   const bool is_elsewhere = store.find_run_by_uid(run.uid, run.project).has_value();  // moved, or a copy of it
-  const auto removal = settle_removal(store, run.uid);
+  const auto removal = resolve_removal(store, run.uid);
   if (!removal.ok()) return removal.status();
   if (*removal == RemovalState::kUndone)
     report->add_problem(Code::kCorrupt,
@@ -43,10 +43,10 @@ Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryRe
   return is_elsewhere || *removal != RemovalState::kDecided;
 }
 
-// How long a call has still to wait for others.
+// The rest of the time that a call may wait for others.
 using Patience = std::chrono::nanoseconds;
 
-// Waits while the process is dead and the journal's lock is held: then another recoverer holds it, mostly for a moment.
+// Waits while the process is dead and the journal's lock is held: another recoverer holds it then, mostly for a moment.
 Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const WriterIdentity& writer, Patience* left) {
   constexpr std::chrono::milliseconds kPause{5};
   for (;;) {
@@ -59,8 +59,8 @@ Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const Wri
   }
 }
 
-// What is stored of that writer; of nobody where nothing can be read. `refused`: a disk, or another process, that may
-// let it be read the next time.
+// The stored data of that writer; an empty snapshot if nothing can be read. `refused`: an error of the disk or of
+// another process that may pass.
 WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer, Status* refused = nullptr) {
   WriterSnapshot out;
   for (const std::string& path : folder.writer_dbs()) {
@@ -74,14 +74,14 @@ WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer, Status*
   return out;
 }
 
-// What of a journal that somebody else recovers is not stored yet; empty where that is nothing. Of rings that nobody
-// can read it is not known how much.
+// What another recoverer of a journal has not stored yet; empty if that is nothing. The content of unreadable rings is
+// not included.
 std::string unfinished_text(const Store& store, const std::string& dir, const WriterIdentity& writer) {
   const auto folder = store.find_run(writer.run.project, writer.run.id);
   auto journal = DeadJournal::look(dir, &writer);
   if (!journal.ok()) return "";
   const WriterSnapshot stored = folder ? snapshot_of(*folder, writer.writer) : WriterSnapshot();
-  const Logged waiting = logged_behind(stored, journal->get());
+  const Logged waiting = unstored_logged(stored, journal->get());
   const uint64_t unread = (*journal)->unreadable_rings();
   std::string what;
   if (waiting.points > 0 || waiting.texts > 0) what = counted_text(waiting);
@@ -95,7 +95,7 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
-// What a next part begins with: what was said of the run, its series, and the ring positions that are stored.
+// The start of a next part: the state of the run, its series, and the stored ring positions.
 Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, WriterStore* db) {
   std::vector<FrameRecord> records;
   FrameBuilder builder;
@@ -121,12 +121,12 @@ Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, Wr
   return append_log(db, records, false).status();
 }
 
-// More points than any part holds. Nobody knows how many are in a part that cannot be read, or where a reader of it has
-// stopped: the next part begins after all such places.
+// More points than any part holds. The number of points in a part that cannot be read, or at which a reader of it has
+// stopped, is unknown: the next part starts after all possible positions.
 constexpr uint64_t kPointsAPartMax = uint64_t{1} << 48;
 
-// The last part of a dead writer; the next one where that cannot be written: it does not verify, commits of its log
-// would be dropped by SQLite, or it is a database in a place where none is written.
+// Opens the last part of a dead writer; makes the next one if that cannot be written: it is damaged, SQLite would drop
+// commits of its log, or it is a database where none can be written.
 Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder, const DeadJournal& journal,
                                                        const WriterSnapshot& stored, RecoveryReport* report) {
   WriterIdentity writer = journal.identity();
@@ -137,13 +137,14 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   std::string why;
   if (last != nullptr) {
     writer.part = last->number;
-    if (!last->is_frames) TRACKER_RETURN_IF_ERROR(check_log_files(last->path));  // it is whole once the log is back
+    // it is complete once the log is restored
+    if (!last->is_frames) TRACKER_RETURN_IF_ERROR(check_log_files(last->path));
     if (!last->is_frames) why = scan_wal(last->path + "-wal").damage();
     if (!why.empty()) why = fmt::format("{}-wal is damaged: {}", last->path, why);
     const bool is_plain = !last->is_frames && files.kind == StoreFiles::kFrames && !path_exists(last->path + "-wal");
     if (why.empty() && !is_plain) {
       auto db = open_writer_store(folder, writer, files.kind);
-      // A part without a frame, whose writer died while it made it: the parts before it may hold more than it says.
+      // A part without a frame, whose writer died while making it: the parts before it may hold more than it records.
       const bool is_late =
           db.ok() && writer.part > 1 && (*db)->bytes_stored() == 0 && (*db)->last_seq() < stored.last_seq;
       if (!is_late && (db.ok() || db.status().code() != Code::kCorrupt)) return db;
@@ -163,8 +164,8 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   return open_writer_store(folder, writer, files.kind);
 }
 
-// What no journal has, without any damage of it.
-void say_lost(const RecoveredWriter& recovered, const std::string& dir, RecoveryReport* report) {
+// Reports what no journal has, without any damage of the journal.
+void report_lost(const RecoveredWriter& recovered, const std::string& dir, RecoveryReport* report) {
   if (recovered.lost_in_memory > 0)
     report->add_problem(
         Code::kCorrupt,
@@ -184,8 +185,8 @@ void say_lost(const RecoveredWriter& recovered, const std::string& dir, Recovery
         recovered.identity.run.project, recovered.identity.run.id, counted_text(recovered.removed)));
 }
 
-// All that could be read of it is stored.
-void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, RecoveryReport* report) {
+// Everything that could be read of it is stored.
+void retire_journal(DeadJournal* journal, const WriterSnapshot& stored, RecoveryReport* report) {
   // An earlier recoverer may have recorded the damage and died before it renamed the journal.
   const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
   if (journal->problems().empty() && known == nullptr) {
@@ -197,7 +198,7 @@ void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, Recovery
   }
 }
 
-// Of a rank that was killed while it waited for the run of rank 0: nobody knows which run it was to record into.
+// For a rank that was killed while it waited for the run of rank 0: it is not known which run it was to record into.
 Status forget_waiting(const std::string& dir, const WriterIdentity& writer, Patience* patience,
                       RecoveryReport* report) {
   auto journal = open_dead(dir, writer, patience);
@@ -245,29 +246,29 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
       if (damage.code != Code::kOk) report->add_problem(damage.code, std::move(damage.what));
   auto db = open_for_recovery(folder->path, **journal, stored, report);
   if (!db.ok()) return db.status();
-  // Checked after the database was read. A process that still lives may have stored frames that are newer than the
-  // copy of the rings here, or that are still in the rings.
+  // Checked after the database was read. If the process is alive after all, it may have stored frames that are newer
+  // than our copy of the rings, or that are still in the rings.
   const bool grows =
       (*db)->last_seq() > stored.last_seq && snapshot_of(*folder, identity.writer).last_seq > stored.last_seq;
   if (grows || (*journal)->is_written()) {
     report->living.push_back(identity);
     return {};
   }
-  (*db)->for_the_dead();
+  (*db)->keep_heartbeat();
   const bool is_new_part = stored.last_seq > 0 && (*db)->bytes_stored() == 0;
   const uint64_t stored_seq = is_new_part ? stored.last_seq : (*db)->last_seq();
   if (is_new_part) TRACKER_RETURN_IF_ERROR(append_state(**journal, stored, db->get()));
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
-  recovered.identity.run = folder->identity;  // by its label here
+  recovered.identity.run = folder->identity;  // by its label in this store
   recovered.folder = folder->path;
   const Status replayed = replay(dir, journal->get(), db->get(), stored, stored_seq, &recovered);
-  const bool lives = (*db)->change() == PartChange::kForeignFrames;  // its process stores frames itself
+  const bool lives = (*db)->change() == PartChange::kForeignFrames;  // its process is storing frames itself
   if (lives) report->living.push_back(identity);
   if (!replayed.ok()) return lives ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
-  say_lost(recovered, dir, report);
-  settle_journal(journal->get(), stored, report);
+  report_lost(recovered, dir, report);
+  retire_journal(journal->get(), stored, report);
   report->recovered.push_back(std::move(recovered));
   return {};
 }
@@ -288,9 +289,9 @@ size_t dead_journals_of(const Store& store, const std::string& root) {
 }  // namespace
 
 void RecoveryReport::add_problem(Code code, std::string text) {
-  // A disk that takes nothing, or a lock that another holds, has damaged nothing.
-  const bool is_told = code == Code::kVersion || code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
-  worst = worse_of(worst, is_told ? code : Code::kCorrupt);
+  // A disk error, or a lock of another process, is not damage.
+  const bool is_specific = code == Code::kVersion || code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
+  worst = worse_of(worst, is_specific ? code : Code::kCorrupt);
   problems.push_back(std::move(text));
 }
 
@@ -298,16 +299,16 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
   Store mutable_store = store;
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return *found;
-  // Under another name: somebody moved it, or two had one.
+  // Under another name: the run was renamed, or two runs had one name.
   if (auto other = store.find_run_by_uid(run.uid, run.project)) return std::move(*other);
-  // Files of a run that nobody can name are another one's, unless this writer's are among them.
+  // If the run of a folder's files is unknown they are those of another run, unless this writer's files are among them.
   const bool own = store.holds_writer(run.project, run.id, writer);
   if (own || !store.lacks_run_file(run.project, run.id)) {
     auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid, {}, nullptr, run.created_us);
     if (folder.ok() ? folder->identity.uid == run.uid : !is_of_another_run(folder.status())) return folder;
     if (!folder.ok() && own && folder.status().code() != Code::kExists) {
       RunFolder mine{run, store.run_path(run.project, run.id), folder.status().message(), folder.status().code()};
-      if (mend_run_document(&mine).ok()) return mine;
+      if (repair_run_document(&mine).ok()) return mine;
     }
   }
   return mutable_store.create_run(run.project, run.id, run.uid, {}, run.created_us);
@@ -323,7 +324,7 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid, JournalsO
         report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + listed.status().to_string());
       continue;
     }
-    if (const Status own = check_private_dir(root); !own.ok()) {  // others may have written what lies there
+    if (const Status own = check_private_dir(root); !own.ok()) {  // other users may have written its files
       if (const size_t waiting = is_of_this_user(root) ? dead_journals_of(store, root) : 0; waiting > 0)
         report.add_problem(
             Code::kIo, fmt::format("what waits in {} of dead processes is not recovered: {}",
@@ -336,7 +337,7 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid, JournalsO
       if (!status.ok()) report.add_problem(status.code(), fmt::format("{}: {}", dir, status.to_string()));
     }
   }
-  // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
+  // A process that dies while it makes a file leaves it under a temporary name. Searched only if a process has died.
   if (!report.recovered.empty()) {
     remove_leftovers(store.path(), kLeftoverAge.count());
     for (const RunFolder& run : store.list_runs()) {

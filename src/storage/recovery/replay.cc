@@ -18,7 +18,7 @@
 namespace tracker::internal {
 namespace {
 
-// Numbers that the dead process has given, whatever became of the frames, are not given again.
+// Numbers that the dead process has used are not used again, whatever became of their frames.
 uint64_t next_number(const DeadJournal& journal, const WriterStore& db) {
   return std::max(db.last_seq(), journal.highest_number()) + 1;
 }
@@ -35,19 +35,19 @@ Status append_frame(const DeadJournal& journal, WriterStore* db, Frame frame, st
   return append_log(db, {record_of(std::move(frame), number, writer, std::move(positions))}, false).status();
 }
 
-// What the journal knows to have been stored in a database that is no more, for `db` has no frame. `read_from`: where
-// the rings are read from then.
+// Counts what the journal knows to have been stored in a deleted database, if `db` has no frame. `read_from`: set to
+// the positions from which to read the rings.
 Result<Logged> count_removed(const std::string& dir, const DeadJournal& journal, const WriterStore& db,
                              std::vector<RingPosition>* read_from) {
   if (db.last_seq() != 0 || !journal.spill_sound()) return Logged();
   auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
-  const Logged found = logged_behind(WriterSnapshot(), copy->get());
+  const Logged found = unstored_logged(WriterSnapshot(), copy->get());
   *read_from = (*copy)->skipped();
   return (*copy)->removed(found);
 }
 
-// Of what the rings or the process have accepted: neither what found no room nor what was no point.
+// Losses of accepted rows: neither those without room nor those that were not points.
 bool is_of_accepted(LossReason reason) {
   return reason == LossReason::kDamaged || reason == LossReason::kDisk || reason == LossReason::kFileChanged;
 }
@@ -66,7 +66,7 @@ uint64_t texts_lost_of_accepted(const std::vector<Loss>& losses) {
   return out;
 }
 
-// Why the writer died, where something hints at it: its cgroup has lost a process for want of memory since it began.
+// A hint why the writer died: the kernel has killed a process of its cgroup for memory since it started.
 std::string hint_of_death(const WriterIdentity& writer) {
   const WriterIdentity self = this_process();  // elsewhere the same path is another group
   const bool same = writer.boot_id == self.boot_id && writer.pid_namespace == self.pid_namespace;
@@ -76,14 +76,14 @@ std::string hint_of_death(const WriterIdentity& writer) {
   return "out of memory? The kernel has killed a process of its cgroup for that since it began";
 }
 
-// What a recovery has stored, or counted as lost, after the last frame that the writer stored.
+// What this recovery has stored, or counted as lost, after the last frame that the writer stored.
 struct Replayed {
-  uint64_t lost = 0;   // points that were accepted, and are counted as lost
+  uint64_t lost = 0;   // accepted points that are counted as lost
   uint64_t texts = 0;  // that are stored, or were accepted and are counted as lost
   bool ended = false;  // its end is stored
 };
 
-// What the database and the spilled frames say of series, by id.
+// The series in the database and the spilled frames, by id.
 std::vector<SeriesDef> stored_series(const WriterSnapshot& stored, const DeadJournal& journal) {
   std::vector<SeriesDef> out;
   for (const SeriesStats& series : stored.series) out.push_back(series.def);
@@ -100,7 +100,7 @@ bool holds_end(const FrameRecord& record) {
                                    [](const Event& event) { return event.type == EventType::kEnd; });
 }
 
-// A spilled frame keeps its number, unless a recoverer has given that to another one.
+// A spilled frame keeps its number, unless a recoverer has used that for another frame.
 Status keep_number_or_renumber(FrameRecord* record, uint64_t last, const DeadJournal& journal) {
   if (record->seq > last) return {};
   auto frame = decode_frame(record->bytes);
@@ -110,10 +110,10 @@ Status keep_number_or_renumber(FrameRecord* record, uint64_t last, const DeadJou
   return {};
 }
 
-// Stores the spilled frames after the last stored one, and counts as lost `removed`, which a database held that is
-// gone. Where the rings do not count what was in rings that are gone, the damage of the spill file is an estimate of
-// it; else count_missing() counts it. One transaction: after the first commit no recoverer could see that the database
-// is new.
+// Stores the spilled frames after the last stored one, and counts `removed`, the content of a deleted database, as
+// lost. If the rings do not count what was in rings that are gone, the damage of the spill file is an estimate of it;
+// else count_missing() counts it. One transaction: after a first commit no recoverer could see that the database is
+// new.
 Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, uint64_t stored_seq,
                       const Logged& removed, std::vector<RingPosition> read_from, Replayed* done,
                       RecoveredWriter* out) {
@@ -142,21 +142,21 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
   return append_log(db, spilled.frames, false).status();
 }
 
-// Of the rows of a database those that the program has logged: samples of the system went through no ring.
+// The rows of a database that the program has logged: without samples of the system, which do not use the rings.
 uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
   for (const SeriesStats& series : stored.series)
     if (is_system_series(series.def.name)) rows -= std::min(rows, series.points);
   return rows;
 }
 
-// Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is lost, at
-// least. A recoverer that dies before or after this leaves the next one the same sum. What was in the memory of the
-// process, of points in rings that were no files and of texts too large for any, is no damage of the journal: what
-// finish() has said of texts is left to add_end().
+// Called when everything is replayed: rows that the rings have accepted and that are neither stored nor counted as lost
+// (`known`) are lost. If a recoverer dies before or after this, the next one computes the same sum. Two kinds of loss
+// are not damage of the journal: points in rings that were in memory only, and texts too large for a ring; what
+// finish() has recorded of texts is left to add_end().
 Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
                      RecoveredWriter* out) {
   const Logged accepted = journal->accepted();
-  // A process that lives has them still, and says them again.
+  // If the process is alive it still has them and will record them again.
   const bool lives = in_process_table(journal->identity()) == Liveness::kLive;
   const uint64_t large = journal->end() || lives ? 0 : journal->texts_unfiled();
   const uint64_t points = accepted.points - std::min(accepted.points, known.points);
@@ -178,13 +178,13 @@ Status count_missing(const std::string& dir, const Logged& known, DeadJournal* j
   if (!what.empty())
     journal->add_problem(
         fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost, "
-                    "and so may be what was said of the run beside them (config, summary, tags, alerts)",
+                    "and the run's config, summary, tags and alerts may be lost too",
                     dir, what));
   return {};
 }
 
-// What finish() has said and what no frame has: where disk and journal were full the end found no room in them. Texts
-// that were too large for a ring have died with the process then; what is missing of all that were accepted is said.
+// Stores what finish() has recorded and no frame has, as the end found no room if disk and journal were full. Texts
+// that were too large for a ring are lost with the process then; reports how many of all accepted texts are missing.
 void add_end(const DeadJournal& journal, const Replayed& done, Frame* frame) {
   if (done.ended || !journal.end()) return;
   const JournalEnd& end = *journal.end();
@@ -198,7 +198,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
               uint64_t stored_seq, RecoveredWriter* out) {
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
   const uint64_t logged_before = logged_of(std::max(stored.points, db->points_stored()), stored);
-  const bool texts_known = stored.last_seq == stored_seq;  // else it could not be read
+  const bool texts_known = stored.last_seq == stored_seq;  // else the database could not be read
   journal->complete_series(stored_series(stored, *journal));
   std::vector<RingPosition> read_from;
   const auto removed = count_removed(dir, *journal, *db, &read_from);
@@ -250,7 +250,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   if (!note.empty()) TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(note), {}));
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();
-  // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.
+  // A reader in a transaction holds the WAL; everything is committed and fsynced all the same.
   return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
 }
 

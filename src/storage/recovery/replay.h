@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The replay of a dead writer's journal into its store: frames of what is in spill file and rings, and counts of what
+// Replays a dead writer's journal into its store: frames with the content of spill file and rings, and counts of what
 // is in neither. Threads: any. Cost: blocks on the disk.
 #pragma once
 
@@ -14,11 +14,10 @@ namespace tracker::internal {
 
 struct RecoveredWriter;  // recovery.h
 
-// Replays everything; the journal, in `dir`, is removed by the caller only after this returned ok. Who is killed
-// anywhere in it leaves the next one the same rows and sums. `stored`: before; its end, or the note of an earlier
-// recoverer, is not taken the place of by one that finds nothing left. What is lost is added to `out` and to the
-// problems of the journal. `stored_seq`: of the newest frame that the files had, those that recovery has begun a new
-// part with left out.
+// Replays everything; the caller removes the journal, in `dir`, only after this returned ok. If the process is killed
+// at any point, the next one stores the same rows and sums. `stored`: the state before; if nothing is left to replay,
+// its end, or the note of an earlier recoverer, is kept. What is lost is added to `out` and to the problems of the
+// journal. `stored_seq`: the newest frame of the files, without those with which recovery has started a new part.
 Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
               uint64_t stored_seq, RecoveredWriter* out);
 

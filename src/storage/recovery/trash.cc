@@ -28,7 +28,7 @@
 namespace tracker::internal {
 namespace {
 
-// A run that was moved and is not looked at again yet; without it, it is condemned.
+// A run that was moved here and not checked again yet; without this suffix, its removal is decided.
 constexpr std::string_view kMoved = ".moved";
 constexpr int kLockTries = 200;
 constexpr std::chrono::milliseconds kLockPause{25};
@@ -43,7 +43,7 @@ Result<Fd> open_folder_at(int parent, const std::string& name, const std::string
 
 Result<Fd> open_store_folder(const Store& store) { return open_file(store.path(), O_RDONLY | O_DIRECTORY); }
 
-// The open trash folder, under the lock that one who moves runs in or out of it holds.
+// The open trash folder, with the lock for moving runs in or out.
 struct Trash {
   Fd folder, lock;
 };
@@ -66,7 +66,8 @@ Result<Trash> open_trash(const Store& store, int store_fd) {
   lock.l_whence = SEEK_SET;
   for (int i = 0; i < kLockTries; ++i) {
     if (::fcntl(out.lock.get(), F_OFD_SETLK, &lock) == 0) return out;
-    if (errno != EAGAIN && errno != EACCES) return out;  // no such locks here: the second look is what protects
+    // no such locks on this file system: only the second check protects
+    if (errno != EAGAIN && errno != EACCES) return out;
     std::this_thread::sleep_for(kLockPause);
   }
   return Status(Code::kBusy, path + " is in use by another rm or gc", "try again");
@@ -98,7 +99,7 @@ class TreeRemover {
   Status remove(int parent, const std::string& name, const std::string& path, int depth) {
     struct stat st{};
     if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
-      return errno == ENOENT ? Status() : Status::from_errno(errno, "cannot look at", path);
+      return errno == ENOENT ? Status() : Status::from_errno(errno, "cannot examine", path);
     if (S_ISDIR(st.st_mode)) return remove_folder(parent, name, path, depth);
     if (!dry_run_ && ::unlinkat(parent, name.c_str(), 0) != 0 && errno != ENOENT)
       return Status::from_errno(errno, "cannot remove", path);
@@ -114,7 +115,7 @@ class TreeRemover {
     auto folder = open_folder_at(parent, name, path);
     if (!folder.ok()) return folder.status();
     struct stat st{};
-    if (::fstat(folder->get(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
+    if (::fstat(folder->get(), &st) != 0) return Status::from_errno(errno, "cannot examine", path);
     if (st.st_dev != device_)
       return Status(Code::kInvalid, path + " is another file system, mounted there; nothing in it is removed");
     auto names = names_in(folder->get(), path);
@@ -137,13 +138,13 @@ class TreeRemover {
 
 Result<Removed> remove_tree(int parent, const std::string& name, const std::string& path, bool dry_run = false) {
   struct stat st{};
-  if (::fstat(parent, &st) != 0) return Status::from_errno(errno, "cannot look at", path);
+  if (::fstat(parent, &st) != 0) return Status::from_errno(errno, "cannot examine", path);
   TreeRemover remover(st.st_dev, dry_run);
   TRACKER_RETURN_IF_ERROR(remover.remove(parent, name, path, 0));
   return remover.removed();
 }
 
-// Where a run stands: the open folder of its project and its name in it.
+// The place of a run: the open folder of its project, and its name in it.
 struct RunPlace {
   Fd runs, project;
   std::string project_name, name;
@@ -166,8 +167,8 @@ Result<RunPlace> open_place(const Store& store, int store_fd, const std::string&
   return out;
 }
 
-// No heartbeat says when a run with a file that nobody can read was written last: the times of its files do, but that
-// of a WAL's index, which a reader may write.
+// If a file of the run cannot be read, no heartbeat shows when the run was written last. The times of its files do,
+// except that of a WAL's index, which a reader may write.
 Status refuse_fresh(const std::string& path, const std::string& name, int64_t now_us) {
   const auto files = list_dir(path);
   for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
@@ -183,7 +184,7 @@ Status refuse_fresh(const std::string& path, const std::string& name, int64_t no
   return {};
 }
 
-// What only a newer program understands goes with that: claims, and journals of writers whose files stand here.
+// Refuses what only a newer program understands: claims, and journals of writers with files in this folder.
 Status refuse_newer(const Store& store, const std::string& path) {
   TRACKER_RETURN_IF_ERROR(check_claims(path));
   for (const std::string& name : list_dir(path).value_or({})) {
@@ -214,8 +215,9 @@ Status refuse_live(const Store& store, const Id128& uid, const std::string& path
 
 std::string label_of_run(const RunIdentity& run) { return run.project + "/" + run.id; }
 
-// Back to where a run of this name belongs; where another one stands there by now, beside that. False: neither.
-bool put_back(const Store& store, int store_fd, const Trash& trash, const std::string& entry, const RunIdentity& run) {
+// Moves the run back to its place; if another run is there by now, to a free name beside it. Returns false if both
+// fail.
+bool restore(const Store& store, int store_fd, const Trash& trash, const std::string& entry, const RunIdentity& run) {
   const std::string project = folder_name(run.project), name = folder_name(run.id);
   auto runs = open_folder_at(store_fd, kRunsFolder, kRunsFolder);
   if (!runs.ok()) return false;
@@ -229,8 +231,8 @@ bool put_back(const Store& store, int store_fd, const Trash& trash, const std::s
   return move_to(name) || move_to(run.uid.hex());
 }
 
-// The locks of all journals that go with a run: nobody recovers them now, and none is gone before all are ours. None
-// where a copy of the run stays in the store, or the run whose copy this is: they are that one's.
+// Takes the locks of all journals that are removed with a run, so that no process recovers them; none is removed before
+// all are locked. Takes none if another copy of the run is in the store: the journals belong to that one.
 Status claim_journals(const Store& store, const RunIdentity& run, std::vector<std::unique_ptr<DeadJournal>>* out) {
   const std::vector<std::string> dirs = journal_dirs_of(store, run.uid);
   if (dirs.empty() || store.find_run_by_uid(run.uid, run.project)) return {};
@@ -247,7 +249,7 @@ Status claim_journals(const Store& store, const RunIdentity& run, std::vector<st
   return {};
 }
 
-// Of a run that is condemned: its removal died before they went.
+// For a run whose removal is decided and whose remover died before it removed the journals.
 void remove_journals(const Store& store, const RunIdentity& run) {
   const std::vector<std::string> dirs = journal_dirs_of(store, run.uid);
   if (dirs.empty() || store.find_run_by_uid(run.uid, run.project)) return;
@@ -289,19 +291,20 @@ Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now
       return status;
     return Status(status.code(), status.message(), "its folder is now " + join_path(trash_path, moved));
   }
-  // Removed. It must be so for good before a journal goes that could still be recovered into it.
+  // Removed. Sync this before removing a journal, from which the run could still be recovered.
   (void)::fsync(place->project.get());
   (void)::fsync(trash->folder.get());
-  // The last run of its project takes that folder with it; who makes a run there just now makes it again.
+  // The last run of its project: remove the project's folder too. A process that is creating a run there creates it
+  // again.
   (void)::unlinkat(place->runs.get(), place->project_name.c_str(), AT_REMOVEDIR);
   for (const auto& journal : journals) journal->remove();
-  trash->lock.reset();  // what is condemned is never put back: deleting it needs no lock
+  trash->lock.reset();  // a decided removal is never undone, so deleting needs no lock
   auto removed = remove_tree(trash->folder.get(), condemned, join_path(trash_path, condemned));
   if (removed.ok()) return removed;
   return Status(removed.status().code(), removed.status().message(), "the run is gone; `tracker gc` removes the rest");
 }
 
-Result<RemovalState> settle_removal(const Store& store, const Id128& uid) {
+Result<RemovalState> resolve_removal(const Store& store, const Id128& uid) {
   const std::string path = join_path(store.path(), kTrashFolder);
   const auto find = [&]() -> std::optional<RunFolder> {
     for (const std::string& name : list_dir(path).value_or({})) {
@@ -315,12 +318,12 @@ Result<RemovalState> settle_removal(const Store& store, const Id128& uid) {
   if (!store_fd.ok()) return store_fd.status();
   auto trash = open_trash(store, store_fd->get());
   if (!trash.ok()) return trash.status();
-  const auto run = find();  // now that nobody else moves it
+  const auto run = find();  // now that no other process can move it
   if (!run) return RemovalState::kNone;
   const std::string name = run->path.substr(path.size() + 1);
   if (!name.ends_with(kMoved)) return RemovalState::kDecided;
-  if (put_back(store, store_fd->get(), *trash, name, run->identity)) return RemovalState::kUndone;
-  return Status(Code::kIo, fmt::format("{} cannot be put back", run->path), "its journal waits");
+  if (restore(store, store_fd->get(), *trash, name, run->identity)) return RemovalState::kUndone;
+  return Status(Code::kIo, fmt::format("{} cannot be restored", run->path), "its journal waits");
 }
 
 Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vector<std::string>* problems) {
@@ -337,7 +340,8 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
   if (!trash.ok()) return give_up(trash.status());
   auto names = names_in(trash->folder.get(), path);
   if (!names.ok()) return give_up(names.status());
-  // With the lock nobody is between his rename and his second look: such a run was left there by a death.
+  // With the lock, no other process is between its rename and its second check: the process that left such a run is
+  // dead.
   for (std::string& name : *names) {
     if (!name.ends_with(kMoved) || dry_run) continue;
     const std::string at = join_path(path, name);
@@ -351,8 +355,8 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
                                                label_of_run(run->identity)));
     const std::string condemned = name.substr(0, name.size() - kMoved.size());
     if (!status.ok()) {
-      const bool back = run.ok() && put_back(store, store_fd->get(), *trash, name, run->identity);
-      problems->push_back(fmt::format("{}; its folder {}", status.message(), back ? "was put back" : "stays at " + at));
+      const bool back = run.ok() && restore(store, store_fd->get(), *trash, name, run->identity);
+      problems->push_back(fmt::format("{}; its folder {}", status.message(), back ? "was restored" : "stays at " + at));
       name = kTrashLockFile;
     } else if (::renameat(trash->folder.get(), name.c_str(), trash->folder.get(), condemned.c_str()) == 0) {
       name = condemned;

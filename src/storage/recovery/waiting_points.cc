@@ -23,15 +23,15 @@
 namespace tracker::internal {
 namespace {
 
-// Which run each journal is of, as it was read once: a listing asks for run after run, and the folder of a journal
-// bears the id of its writer, which is never given again. A thread's own, so that no fork leaves a lock behind.
+// The run of each journal, read once: a listing asks for run after run, and the folder of a journal has the id of its
+// writer, which is never reused. One object for each thread, so that no fork leaves a lock held.
 class RunsOfJournals {
  public:
   const Id128* find(const std::string& root, const std::string& name) const {
     const auto at = runs_.find({root, name});
     return at == runs_.end() ? nullptr : &at->second;
   }
-  // `there`: how many there are now. Those that are gone are forgotten when they are the most.
+  // `there`: the present number of journals. Entries of deleted journals are removed once they are the majority.
   void learn(const std::string& root, const std::string& name, const Id128& run, size_t there) {
     if (runs_.size() > kRoots * (there + kSpare)) runs_.clear();
     runs_[{root, name}] = run;
@@ -42,8 +42,9 @@ class RunsOfJournals {
   std::map<std::pair<std::string, std::string>, Id128> runs_;
 };
 
-// What stored positions say of a spilled frame. That of a ring may be missing: it was retired, or is not stored yet.
-enum class Coverage { kUnknown, kStored, kBehind };
+// What stored positions show about a spilled frame. The position of a ring may be missing: it was retired, or is not
+// stored yet.
+enum class Coverage { kUnknown, kStored, kNotStored };
 
 Coverage coverage_of(const FrameRecord& frame, const std::vector<RingPosition>& stored) {
   size_t reached = 0;
@@ -51,7 +52,7 @@ Coverage coverage_of(const FrameRecord& frame, const std::vector<RingPosition>& 
     const auto at = std::find_if(stored.begin(), stored.end(),
                                  [&position](const RingPosition& other) { return other.nonce == position.nonce; });
     if (at == stored.end()) continue;
-    if (at->position < position.position) return Coverage::kBehind;
+    if (at->position < position.position) return Coverage::kNotStored;
     ++reached;
   }
   return reached > 0 && reached == frame.positions.size() ? Coverage::kStored : Coverage::kUnknown;
@@ -72,16 +73,17 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
   uint64_t seen = last_seq;
   for (const FrameRecord& spilled : journal.spilled()) {
     const Coverage coverage = coverage_of(spilled, out.positions);
-    if (spilled.seq <= last_seq ? coverage != Coverage::kBehind : coverage == Coverage::kStored) {
-      seen = std::max(seen, spilled.seq);  // and what was in front of it
+    if (spilled.seq <= last_seq ? coverage != Coverage::kNotStored : coverage == Coverage::kStored) {
+      seen = std::max(seen, spilled.seq);  // and all frames before it
       continue;
     }
-    // Behind damage its number may have been taken by a recoverer that was reading the same from the rings.
+    // After damage its number may have been used by a recoverer that stores the same rows from the rings.
     if (spilled.seq <= last_seq && !journal.spill_sound() && journal.rings_hold(out.positions)) break;
     if (const uint64_t gap = spilled.seq > seen ? spilled.seq - seen - 1 : 0; gap > 0) {
       const bool in_rings = journal.rings_hold(out.positions);
-      if (in_rings && journal.spill_sound()) break;  // what the store's file has lost since is all there: no damage
-      // A sound file lacks numbers whose frames were given others, or are stored.
+      // the rings have everything that the store's file has lost since: no damage
+      if (in_rings && journal.spill_sound()) break;
+      // An undamaged file lacks numbers of frames that were stored, or stored under other numbers.
       const bool is_damage = !journal.spill_sound() || gap > kSpillGapFramesMax;
       if (is_damage)
         out.problem =
@@ -107,8 +109,8 @@ Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series
   return out;
 }
 
-Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
-  Behind out;
+Unstored unstored(const WriterSnapshot& stored, DeadJournal* journal) {
+  Unstored out;
   const auto count = [&out](const Frame& frame) {
     for (const Block& block : frame.blocks) {
       for (const uint32_t id : block.series) out.points[id] += block.rows();
@@ -138,12 +140,12 @@ Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
   return out;
 }
 
-Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) { return behind(stored, journal).logged; }
+Logged unstored_logged(const WriterSnapshot& stored, DeadJournal* journal) { return unstored(stored, journal).logged; }
 
 namespace {
 
-// By name; samples of the system are in no account.
-void name_what_waits(const Behind& found, const std::vector<SeriesDef>& series, WaitingPoints* out) {
+// By name; samples of the system are not counted.
+void name_what_waits(const Unstored& found, const std::vector<SeriesDef>& series, WaitingPoints* out) {
   std::map<std::string, WaitingMetric> metrics;
   const auto name_of = [&series](uint32_t id) {
     return id > 0 && id <= series.size() ? series[id - 1].name : std::string();
@@ -166,7 +168,7 @@ void name_what_waits(const Behind& found, const std::vector<SeriesDef>& series, 
   }
 }
 
-// What tells that a live process has moved something from a ring to the spill file, or from there to the database.
+// The files that change when a live process moves rows from a ring to the spill file, or from there to the database.
 std::vector<std::string> traces_in(const std::string& dir) {
   std::vector<std::string> out;
   for (const std::string& name : list_dir(dir).value_or({}))
@@ -186,7 +188,7 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
     if (!journal.ok() && journal.status().code() != Code::kNotFound && journal.status().code() != Code::kBusy) {
       out.writer = writer;
       out.live = probe_journal(writer, dir) == Liveness::kLive;
-      // At least one; of a newer version none is lost.
+      // At least one; none is lost if a newer version wrote it.
       out.newer = journal.status().code() == Code::kVersion;
       if (!out.live && !out.newer) out.unread_rings = 1;
     }
@@ -196,7 +198,7 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
     const WriterSnapshot known = stored(out.writer.writer);
     const bool ended = known.end || known.recovered || (*journal)->end();
     if (!out.live && !ended && !(*journal)->series().empty()) (*journal)->miss_rings();
-    const Behind found = behind(known, journal->get());
+    const Unstored found = unstored(known, journal->get());
     if (look < kJournalLooksMax && traces_in(dir) != before) continue;
     out.points = found.logged.points;
     out.texts = found.logged.texts;
@@ -214,7 +216,7 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored) {
   std::vector<WaitingPoints> out;
   const auto store = Store::open(parent_path(parent_path(parent_path(folder.path))));
-  if (!store.ok()) return out;  // a run's folder by itself: nobody recovers into it
+  if (!store.ok()) return out;  // a run's folder without a store: no recovery uses it
   for (const std::string& root : journal_roots(store->path())) {
     auto names = list_dir(root);
     if (!names.ok()) continue;

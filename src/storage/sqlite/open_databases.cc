@@ -11,8 +11,9 @@ namespace {
 constexpr uint64_t kBeingAdded = UINT64_MAX;  // in place of an inode
 
 OpenDatabase g_databases[kOpenDatabasesMax];
-std::atomic<int> g_count{0};             // places from here on were never taken
-std::atomic<uint64_t> g_unlisted_in{0};  // the first generation that opened one without a place
+std::atomic<int> g_count{0};  // places from here on were never taken
+// the first generation in which a database was opened without a place in the list
+std::atomic<uint64_t> g_unlisted_in{0};
 
 }  // namespace
 

@@ -20,10 +20,9 @@ struct OpenDatabase {
   std::atomic<bool> is_lost{false};
 };
 
-// For a connection that is opened. nullptr: all places are taken, and from the next fork() on every file counts as
-// inherited.
+// For a new connection. nullptr: all places are used, and from the next fork() on every file counts as inherited.
 OpenDatabase* add_open_database(uint64_t device, uint64_t inode);
-// When the connection is closed. One that a parent process opened stays, as its entry does.
+// When the connection is closed. Does nothing for one that a parent process opened: SQLite's entry remains too.
 void remove_open_database(OpenDatabase* database);
 // How often an entry of this file has become unusable. The number changes only by a fork() or a lost connection.
 uint64_t unusable_entries(uint64_t device, uint64_t inode);

@@ -23,7 +23,7 @@ std::string with_single_blanks(std::string_view text) {
   return out;
 }
 
-// Without a copy: it is done for each object of each database that is opened.
+// Without a copy: called for each object of each opened database.
 bool is_same(std::string_view sql, std::string_view single_blanks) {
   size_t at = 0;
   for (size_t i = 0; i < sql.size(); ++i) {
@@ -34,21 +34,21 @@ bool is_same(std::string_view sql, std::string_view single_blanks) {
   return at == single_blanks.size();
 }
 
-// SQLite's own, of a PRIMARY KEY or UNIQUE of a table that is looked at itself.
+// SQLite's own index for a PRIMARY KEY or UNIQUE of a table, which is checked itself.
 bool is_of_a_key(std::string_view name, const Statement& row) {
   return row.is_null(2) && row.bytes_at(0) == "index" && name.starts_with("sqlite_autoindex_");
 }
 
-// What ANALYZE and PRAGMA optimize, which other programs run by themselves, leave behind: numbers for SQLite's planner.
-// No statement of ours reads them.
+// The tables of ANALYZE and PRAGMA optimize, which other programs run on their own: numbers for SQLite's planner. No
+// statement of ours reads them.
 bool is_of_analyze(const Statement& row) {
   return row.bytes_at(0) == "table" &&
          (is_same(row.bytes_at(2), "CREATE TABLE sqlite_stat1(tbl,idx,stat)") ||
           is_same(row.bytes_at(2), "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"));
 }
 
-// Somebody's index over columns: names alone, so that SQLite computes nothing for it, and not UNIQUE, which would
-// refuse rows.
+// An index that a user has added over columns: names only, so that SQLite computes nothing for it, and not UNIQUE,
+// which would refuse rows.
 bool is_plain_index(const Statement& row) {
   const std::string_view sql = row.bytes_at(2);
   const size_t open = sql.find('(');
@@ -62,8 +62,8 @@ Status refuse(const std::string& path, std::string_view type, std::string_view n
   return Status(Code::kCorrupt,
                 fmt::format("{}: the {} \"{}\" in it is {}; nothing of the file is read", path, type,
                             name.substr(0, kNameBytesShown), ours ? "not ours" : "none of ours"),
-                ours ? "somebody has changed it: restore it from a copy"
-                     : "somebody has added it: drop it there with sqlite3, and the file is whole again");
+                ours ? "another program has changed it: restore it from a copy"
+                     : "another program has added it: drop it there with sqlite3, and the file is valid again");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 Status make_error(sqlite3* db, int code, const std::string& path) {
   const int primary = code & 0xff;
-  // What a call of ours has answered may be no error of the connection.
+  // The status of a call of ours may not be the last error of the connection.
   const bool is_said = db != nullptr && sqlite3_errcode(db) != SQLITE_OK;
   const char* text = is_said ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   std::string message = fmt::format("{}: SQLite: {} ({})", path, text, code);
@@ -37,7 +37,7 @@ Status make_error(sqlite3* db, int code, const std::string& path) {
   }
 }
 
-// As a URI path: only these three have a meaning there.
+// As a URI path: only these three characters have a special meaning there.
 std::string uri_path(const std::string& path) {
   std::string out;
   for (const char c : path) {
@@ -69,7 +69,7 @@ struct SqliteConnection {
   uint64_t instructions = 0;  // that this step has taken
   SqliteConnection* next_leaked = nullptr;
 
-  // Before a call. What is in a transaction was checked when it began.
+  // Called before each call of SQLite. Within a transaction the check was made at its start.
   Status check(bool is_in_transaction) {
     const bool is_ours = is_in_transaction ? !files.are_lost() : files.are_ours();
     return is_ours ? Status() : closed_by_others(path);
@@ -78,13 +78,13 @@ struct SqliteConnection {
   Status error(int code) const { return make_error(db, code, path); }
 };
 
-// Connections that are lost, all of this process: leaked on purpose, and reachable, so that no leak is reported.
+// Lost connections, all of this process: leaked on purpose, and reachable, so that no leak is reported.
 static std::atomic<SqliteConnection*> g_leaked{nullptr};
 
 Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string file = path + suffix;
-    // One look: a writer that ends removes them.
+    // One system call: a writer that ends removes the file.
     if (const FileKind kind = file_kind(file); kind == FileKind::kLink || kind == FileKind::kOther)
       return Status(Code::kCorrupt, file + " is no regular file; put the file itself in the place of a link to it");
   }
@@ -240,10 +240,10 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   const bool detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
   const bool write =
       mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
-  // SQLite follows a link in the database's name, though not in those of its -wal, -shm and -journal. (Its own flag
-  // against links refuses those above the store, too.)
+  // SQLite follows a link at the database's name, though not at those of its -wal, -shm and -journal. (Its own flag
+  // against links refuses links above the store, too.)
   if (write && !memory && is_link(path)) return Status(Code::kCorrupt, path + " is a symbolic link; it is not written");
-  // A pipe in its place would be waited for, for ever.
+  // Opening a pipe would block for ever.
   if (!memory && is_no_file(path)) return Status(Code::kCorrupt, path + " is no regular file");
   if (!memory && !detached && mode != SqliteOpen::kReadImmutable) TRACKER_RETURN_IF_ERROR(check_log_files(path));
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
@@ -267,7 +267,8 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   sqlite3* const db = connection->db;
   sqlite3_extended_result_codes(db, 1);
   out.set_busy_timeout(busy_timeout_ms);
-  // Closing never checkpoints and never deletes a WAL: the writer decides when, and readers change nothing.
+  // Closing never checkpoints and never deletes a WAL: the writer does that at its own time, and readers change
+  // nothing.
   sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   // The file may come from anywhere: no functions or views of its schema are trusted.
   sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -299,7 +300,7 @@ std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t the
 }
 
 std::optional<DatabaseSize> database_size(const std::string& path) {
-  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a pipe's other end would be waited for
+  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);  // opening a pipe would block
   struct stat st{};
   char header[kDatabaseHeaderBytes];
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
@@ -328,8 +329,8 @@ std::string cut_text(const DatabaseSize& size) {
   return fmt::format("is cut: {} bytes are there, fewer than the header of a database has", size.there);
 }
 
-// Its switch for those who mend a schema by hand. Nothing is written all the same: the connection is read-only; and
-// each object of the schema is looked at before a table is read.
+// SQLite's switch for repairing a schema by hand. Nothing is written: the connection is read-only, and each object of
+// the schema is checked before a table is read.
 Status Sqlite::read_cut_file() {
   sqlite3_db_config(connection_->db, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   return exec("PRAGMA writable_schema=ON");
@@ -430,7 +431,7 @@ uint64_t Sqlite::bytes() {
 
 Status Sqlite::allocate() {
   auto bytes = static_cast<sqlite3_int64>(this->bytes());
-  int chunk = 4096;  // SQLite allocates for those who have asked for chunks alone
+  int chunk = 4096;  // SQLite reserves space only for connections that set a chunk size
   TRACKER_RETURN_IF_ERROR(connection_->check());
   const SqliteCall inside(&connection_->files);
   sqlite3_file_control(connection_->db, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);

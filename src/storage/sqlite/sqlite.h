@@ -19,8 +19,8 @@ namespace tracker::internal {
 
 struct SqliteConnection;
 
-// What one step of a reader's statement may take, in instructions of SQLite's virtual machine: seconds. A count over
-// the longest log of ours takes a tenth of it.
+// The most that one step of a reader's statement may take, in instructions of SQLite's virtual machine: seconds. A
+// count over our longest log takes a tenth of it.
 // Limit: instructions of SQLite for one row of a reader. Beyond it: an error that names the file.
 constexpr uint64_t kStepInstructionsMax = uint64_t{1} << 30;
 
@@ -37,14 +37,14 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
   Statement& bind_null();
-  // True: there is a row. kLimit: it took a reader more than kStepInstructionsMax. After false or a failure the
-  // statement is reset and may be bound again.
+  // Returns true if there is a row. kLimit: a reader's step took more than kStepInstructionsMax. After false or a
+  // failure the statement is reset and may be bound again.
   Result<bool> step();
   // step() of a statement without rows.
   Status run();
   void reset();  // ends its read transaction
 
-  // The row that step() found. Views live until the next step() or reset().
+  // Columns of the row that step() found. Views are valid until the next step() or reset().
   int64_t int_at(int column) const;
   uint64_t u64_at(int column) const { return static_cast<uint64_t>(int_at(column)); }
   std::string_view bytes_at(int column) const;
@@ -68,7 +68,7 @@ class Blob {
   ~Blob();
 
   uint64_t size() const { return size_; }
-  // Bytes [offset, offset + size) of it, which must lie in it.
+  // Bytes [offset, offset + size) of the blob, which must be within it.
   Status read(uint64_t offset, uint64_t size, char* out) const;
 
  private:
@@ -79,19 +79,19 @@ class Blob {
 };
 
 enum class SqliteOpen {
-  kWrite,   // the file is there already
+  kWrite,   // the file exists
   kCreate,  // or is made
   kRead,
-  kReadImmutable,   // no locks, no WAL: for a file that nobody changes
+  kReadImmutable,   // no locks, no WAL: for a file that no process changes
   kReadPrivateWal,  // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
   kMemory,          // a new database that lives in this connection; the path is for messages
-  kDetached,        // to write, without locks: a file that nobody else knows yet
-  kDetachedRead,    // to read one that is not in WAL mode, without locks
+  kDetached,        // to write, without locks: for a file that no other process knows yet
+  kDetachedRead,    // to read, without locks, a database that is not in WAL mode
 };
 
 const char* sqlite_version();  // of the library that runs, "3.40.1"
-// kCorrupt: a link, a folder, a pipe stands in the place of a database's log or of its index. SQLite waits for a pipe,
-// and of the others it says "I/O error"; what was moved away is whole wherever it is.
+// kCorrupt: the database's log or its index is a link, a folder or a pipe. SQLite would block on a pipe, and reports
+// the others as "I/O error"; a log that was moved is intact in its new place.
 Status check_log_files(const std::string& path);
 
 // In bytes.
@@ -103,10 +103,10 @@ struct DatabaseSize {
 constexpr size_t kDatabaseHeaderBytes = 100;
 // "is cut: 200 of 40960 bytes are there", for people.
 std::string cut_text(const DatabaseSize& size);
-// By the file's first kDatabaseHeaderBytes, or all that there are; nothing where they are not those of a SQLite file.
-// One that has fewer is a cut one of that length: an empty file, too.
+// From the file's first kDatabaseHeaderBytes, or all of it if it is shorter; nothing if these are not the header of a
+// SQLite file. A shorter file counts as cut to that length: an empty file, too.
 std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there);
-// Never asked of a file that this process has open: Sqlite::size() may be.
+// Never call it for a file that this process has open; Sqlite::size() may be called then.
 std::optional<DatabaseSize> database_size(const std::string& path);
 
 class Sqlite {
@@ -118,37 +118,39 @@ class Sqlite {
 
   static Result<Sqlite> open(const std::string& path, SqliteOpen mode, int busy_timeout_ms);
   explicit operator bool() const { return connection_ != nullptr; }
-  void close();  // statements must be gone before; a lost connection is not closed
-  // Checks its descriptors. True once other code of the process has closed one (sqlite_calls.h): from then on each call
-  // fails with closed_by_others(). The check is made before each transaction; after one, what it wrote may be missing.
+  void close();  // destroy all statements first; a lost connection is not closed
+  // Checks its descriptors. Returns true once other code of the process has closed one (sqlite_calls.h): from then on
+  // each call fails with closed_by_others(). The check is made before each transaction; after one, its writes may be
+  // missing.
   bool is_lost();
 
-  // What the file says of its length and how long it is, through this connection's own descriptor. Nothing where it is
-  // no SQLite file. A log beside it may hold the rest.
+  // The length in the file's header and its real length, through this connection's own descriptor. Nothing if it is not
+  // a SQLite file. A log may hold the rest.
   std::optional<DatabaseSize> size() const;
-  // SQLite refuses a file that has fewer pages than its header says. From here on a reader's connection takes those
-  // that there are; a row that needs another one is kCorrupt.
+  // SQLite refuses a file with fewer pages than its header says. From here on a reader's connection uses the pages that
+  // exist; a row that needs another page is kCorrupt.
   Status read_cut_file();
   Status exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);
-  // kCorrupt when there is no such row.
+  // kCorrupt if there is no such row.
   Result<Blob> open_blob(const char* table, const char* column, int64_t rowid);
   // The first column of the first row; kNotFound without a row.
   Result<int64_t> query_int(const char* sql);
   Result<std::string> query_text(const char* sql);
 
-  // "delete", "wal" and so on; returns the mode that the database is in then.
+  // "delete", "wal" and so on; returns the mode of the database after the call.
   Result<std::string> set_journal_mode(const char* mode);
   // Whether the disk has refused a read of the database or its WAL: SQLite reports EIO and ENXIO as damage of the file.
   bool has_refused_read() const;
   void set_busy_timeout(int timeout_ms);
   bool in_transaction() const;
   enum class Checkpoint { kPassive, kTruncate };
-  // kBusy when readers or a writer kept it from completing (kTruncate only). `wal_pages`: what is left in the WAL.
+  // kBusy if readers or a writer prevented it from completing (kTruncate only). `wal_pages`: set to the pages left in
+  // the WAL.
   Status checkpoint(Checkpoint kind, int* wal_pages = nullptr);
-  uint64_t bytes();   // of its pages, those in the WAL too; 0 after an error
-  Status allocate();  // room in its file for them, before a checkpoint writes there. kIo
-  // Of the call that failed just now: an fsync did.
+  uint64_t bytes();   // of its pages, including those in the WAL; 0 after an error
+  Status allocate();  // reserves space in its file for them, before a checkpoint. kIo
+  // Whether the last call failed because an fsync failed.
   bool sync_failed() const;
   // Pages in the WAL after the last commit of this connection.
   int wal_pages() const;
@@ -157,7 +159,7 @@ class Sqlite {
   SqliteConnection* connection_ = nullptr;  // SQLite and statements know its address, and a Sqlite moves
 };
 
-// Tests: the bound of steps of connections that are opened from now on; 0: as it is.
+// For tests: the limit of steps for connections opened from now on; 0: the default.
 void set_step_instructions_for_testing(uint64_t most);
 
 }  // namespace tracker::internal

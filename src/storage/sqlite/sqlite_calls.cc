@@ -14,7 +14,7 @@
 namespace tracker::internal {
 namespace {
 
-thread_local SqliteFiles* t_files = nullptr;  // of the connection that this thread is calling
+thread_local SqliteFiles* t_files = nullptr;  // of the connection that this thread is using
 std::atomic<uint64_t> g_lost{0};
 
 template <typename F>
@@ -69,8 +69,8 @@ void replace_all() {
 
 void SqliteFiles::File::take(int number, const struct stat& st) { *this = {number, false, st.st_dev, st.st_ino}; }
 
-// Without a request to the server of a network file system. Another thread may have got the number of a descriptor that
-// SQLite has closed: the answer is about its file then.
+// Without a request to the server of a network file system. Another thread may have received the number of a descriptor
+// that SQLite has closed: the result is about its file then.
 bool SqliteFiles::File::is_same() const {
   struct statx st;
   if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) != 0) return errno != EBADF;
@@ -98,7 +98,7 @@ void SqliteFiles::on_open(std::string_view path, int fd) {
 }
 
 // While another connection of this process holds locks on the file, SQLite keeps the descriptors of closed connections
-// and gives them to new ones, without an open.
+// and reuses them for new ones, without an open.
 void SqliteFiles::on_fstat(int fd, const struct stat& st) {
   is_kept_one_ = is_kept_one_ || (is_opening_ && database_.fd < 0);
   take_database(fd, st);
@@ -146,7 +146,7 @@ Status closed_by_others(const std::string& path) {
   return Status(Code::kIo,
                 path +
                     ": its descriptor was closed by other code of this process, by os.closerange() "
-                    "or a close too many",
+                    "or a double close",
                 "what is stored is safe, and the file is opened again");
 }
 

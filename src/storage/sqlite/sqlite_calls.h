@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // SQLite keeps descriptors of its own: for the database, its WAL and its index. Other code of the process may close
-// them (os.closerange, a close too many) and open files of its own under their numbers: SQLite would write pages into
-// these files. So each connection of ours records what it opens and checks it before each transaction, checkpoint and
-// close. A connection that fails the check is lost: it is neither used nor closed again (docs/decisions/0061). Other
-// code may still close a descriptor between the check and the end of the transaction.
+// them by mistake (os.closerange, a double close) and open its own files under the same numbers: SQLite would write
+// pages into these files. So each connection of ours records what it opens and checks it before each transaction,
+// checkpoint and close. A connection that fails the check is lost: it is neither used nor closed again
+// (docs/decisions/0061). Other code may still close a descriptor between the check and the end of the transaction.
 // For this, SQLite's calls of open, stat and fstat are replaced for the whole process. Connections of other code are
-// left as they are, but for the device of some files (open_databases.h). Threads: any; a SqliteFiles one at a time.
-// Cost of a check: up to three fstat(2).
+// not affected, except for the device of some files (open_databases.h). Threads: any; a SqliteFiles one at a time. Cost
+// of a check: up to three fstat(2).
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ class SqliteFiles {
   SqliteFiles(const SqliteFiles&) = delete;
   SqliteFiles& operator=(const SqliteFiles&) = delete;
   ~SqliteFiles();
-  // Around sqlite3_open_v2(). `path`: the name by which SQLite knows the database.
+  // Around sqlite3_open_v2(). `path`: the name that SQLite uses for the database.
   void begin_open() { is_opening_ = true; }
   void end_open(const char* path);
-  // Checks the descriptors. False once other code has closed one; the connection is lost then.
+  // Checks the descriptors. Returns false once other code has closed one; the connection is lost then.
   bool are_ours();
   bool are_lost() const { return is_lost_; }
-  // After SQLite itself may have closed WAL and index: it has left WAL mode.
+  // Call after it has left WAL mode: SQLite itself may have closed WAL and index.
   void log_may_be_closed() { wal_.is_sure = shm_.is_sure = false; }
 
   // Called by the replaced system calls.
@@ -44,7 +44,7 @@ class SqliteFiles {
  private:
   struct File {
     int fd = -1;
-    bool is_sure = false;  // else SQLite itself may have closed it: where an opening fails
+    bool is_sure = false;  // false: SQLite itself may have closed it, as after an opening that failed
     uint64_t device = 0, inode = 0;
     void take(int number, const struct stat& st);
     bool is_same() const;
@@ -58,7 +58,7 @@ class SqliteFiles {
   bool is_opening_ = false, is_kept_one_ = false, is_lost_ = false;
 };
 
-// Held by a thread for one call of SQLite on a connection; not nested.
+// Held by a thread during one call of SQLite on a connection; not nested.
 class SqliteCall {
  public:
   explicit SqliteCall(SqliteFiles* files);
@@ -70,7 +70,7 @@ class SqliteCall {
   const ForkGate gate_;
 };
 
-// Before the first connection; more often does no harm.
+// Call before the first connection; further calls do nothing.
 void replace_sqlite_calls();
 // Of this process and those that it was forked from.
 uint64_t lost_sqlite_connections();

@@ -34,7 +34,7 @@ struct WalSum {
   bool operator==(const WalSum&) const = default;
 };
 
-// Both sums go on over `bytes`, a multiple of 8.
+// Continues both sums over `bytes`, a multiple of 8.
 void add(const char* at, size_t bytes, bool big, WalSum* sum) {
   const auto word = big ? big_endian : little_endian;
   for (size_t i = 0; i < bytes; i += 8) {
@@ -47,11 +47,13 @@ bool read_at(const Fd& file, uint64_t at, std::string* to) {
   return ::pread(file.get(), to->data(), to->size(), static_cast<off_t>(at)) == static_cast<ssize_t>(to->size());
 }
 
-// The number of the frame of `bytes` that the next data from frame `number` on is in: a hole of terabytes is not read.
-uint64_t behind_hole(const Fd& file, uint64_t number, size_t bytes) {
+// The number of the frame of `bytes` bytes that contains the next data from frame `number` on: a hole of terabytes is
+// not read.
+uint64_t after_hole(const Fd& file, uint64_t number, size_t bytes) {
   const uint64_t at = kWalHeaderBytes + (number - 1) * bytes;
   const off_t data = ::lseek(file.get(), static_cast<off_t>(at), SEEK_DATA);
-  if (data < 0) return errno == ENXIO ? INT64_MAX / bytes / 2 : number;  // none to the end; no holes are told of here
+  // no data to the end; or the file system does not report holes
+  if (data < 0) return errno == ENXIO ? INT64_MAX / bytes / 2 : number;
   return std::max(number, (static_cast<uint64_t>(data) - kWalHeaderBytes) / bytes + 1);
 }
 
@@ -74,7 +76,7 @@ WalScan scan_wal(const std::string& path) {
   std::string frame(kWalFrameHeaderBytes + page, '\0');
   bool bad = false;
   for (uint64_t number = 1; read_at(*file, kWalHeaderBytes + (number - 1) * frame.size(), &frame); ++number) {
-    // Frames of an earlier round have other salts: the log ends in front of them.
+    // Frames of an earlier round have other salts: the log ends before them.
     const bool of_this_round = std::string_view(frame).substr(8, 8) == salts;
     if (!bad) {
       add(frame.data(), 8, big, &sum);
@@ -83,19 +85,19 @@ WalScan scan_wal(const std::string& path) {
       bad = !of_this_round || sum != said;
       if (!bad) out.sound_pages = number;
     } else if (of_this_round && big_endian(frame.data() + 4) != 0) {
-      ++out.commits_behind;
+      ++out.commits_after;
     }
     if (bad && frame.find_first_not_of('\0') == std::string::npos)
-      number = behind_hole(*file, number + 1, frame.size()) - 1;
+      number = after_hole(*file, number + 1, frame.size()) - 1;
   }
   return out;
 }
 
 std::string WalScan::damage() const {
   if (has_bad_header) return "its header does not verify, so nothing of it is read";
-  if (commits_behind == 0) return "";
-  return fmt::format("page {} of it does not verify, and {} commits stand behind it that SQLite does not read",
-                     sound_pages + 1, commits_behind);
+  if (commits_after == 0) return "";
+  return fmt::format("page {} of it does not verify, and after it are {} commits that SQLite does not read",
+                     sound_pages + 1, commits_after);
 }
 
 }  // namespace tracker::internal

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kClaimPrefix = "attempt-", kSuffix = ".json", kClaimFormat = "tracker-attempt";
 constexpr size_t kClaimBytesMax = 64 * 1024;
 
-// Of a claim, or of run.json, which has the same key.
+// From a claim, or from run.json, which has the same key.
 AttemptClaim read_claim(const std::string& path, int64_t attempt) {
   AttemptClaim out{attempt, std::nullopt, 0};
   const auto text = read_file(path, kClaimBytesMax);

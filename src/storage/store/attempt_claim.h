@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which attempts of a run are taken, before anything of them is stored: <run folder>/attempt-<n>.json, made once by the
+// Claims of a run's attempts, before anything of them is stored: <run folder>/attempt-<n>.json, made once by the
 // process that starts attempt n (docs/formats/store.md). Threads: any; any number of processes may do the same at the
 // same time. Cost: a few file operations, no fsync.
 #pragma once
@@ -20,22 +20,22 @@ constexpr int kAttemptVersion = 1;
 
 struct AttemptClaim {
   int64_t attempt = 1;
-  std::optional<std::string> launch;        // WriterIdentity.launch of who claimed it; none: the file does not say
+  std::optional<std::string> launch;        // WriterIdentity.launch of the claiming process; none: not in the file
   int64_t world_size = 0;                   // 0: not known
-  std::optional<int64_t> resume_step = {};  // of who claimed it, in resume_from="run@step"
+  std::optional<int64_t> resume_step = {};  // of the claiming process, in resume_from="run@step"
 };
 
 std::string attempt_file(int64_t attempt);  // in the run's folder
 // `name` is one of a claim.
 std::optional<int64_t> claimed_attempt(std::string_view name);
-// kCorrupt: it is no document of a claim; kVersion: a newer one. Its number is taken all the same.
+// kCorrupt: not a claim; kVersion: a claim of a newer version. Its number is used all the same.
 Status check_claim(const std::string& path);
-// kVersion: the file of a claim in the run's folder that a newer program wrote.
+// kVersion: a newer program wrote a claim in the run's folder.
 Status check_claims(const std::string& run_path);
-// By number. Attempt 1 is claimed by run.json, so it is first where that is there. Of a claim that cannot be read the
-// number counts.
+// By number. Attempt 1 is claimed by run.json, so it comes first if that exists. A claim that cannot be read has only
+// its number.
 std::vector<AttemptClaim> attempt_claims(const std::string& run_path);
-// kExists: another process has it. Anything else: the disk does not take the file.
+// kExists: another process has it. Any other error: the disk does not store the file.
 Status claim_attempt(const std::string& run_path, const AttemptClaim& claim);
 
 }  // namespace tracker::internal

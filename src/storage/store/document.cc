@@ -41,8 +41,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
 Status keep_as(const std::string& path, const std::string& kept) {
   if (::link(path.c_str(), kept.c_str()) == 0) return {};
   const int error = errno;
-  if (error == EEXIST && is_same_file(path, kept)) return {};  // another process is at it, too
-  // Without links it is gone for a moment; who comes then makes the same.
+  if (error == EEXIST && is_same_file(path, kept)) return {};  // another process is doing the same
+  // Without links the file is missing for a moment; a process that comes then makes the same file.
   const bool no_links = error == EPERM || error == EOPNOTSUPP || error == ENOSYS;
   if (error == EEXIST || (no_links && path_exists(kept))) return Status(Code::kExists, kept);
   if (no_links && ::rename(path.c_str(), kept.c_str()) == 0) return {};
@@ -51,8 +51,8 @@ Status keep_as(const std::string& path, const std::string& kept) {
 
 }  // namespace
 
-Result<std::string> mend_document(const std::string& path, std::string_view text,
-                                  bool (*is_sound)(const std::string& path)) {
+Result<std::string> repair_document(const std::string& path, std::string_view text,
+                                    bool (*is_sound)(const std::string& path)) {
   Status made = path_exists(path) ? Status(Code::kExists, path) : create_file_exclusive(path, text, 0666);
   if (made.code() != Code::kExists) return made.ok() ? Result<std::string>(std::string()) : made;
   for (int i = 1; i <= kDamagedKeptMax; ++i) {
@@ -60,10 +60,10 @@ Result<std::string> mend_document(const std::string& path, std::string_view text
     const Status linked = keep_as(path, kept);
     if (linked.code() == Code::kExists) continue;
     TRACKER_RETURN_IF_ERROR(linked);
-    // What was linked is looked at, not what was read before: somebody may have mended it since.
+    // Check the file that was linked and not what was read before: another process may have repaired it since.
     if (is_sound(kept)) {
       if (path_exists(path)) remove_file(kept);
-      else if (::rename(kept.c_str(), path.c_str()) != 0) return Status::from_errno(errno, "cannot put back", path);
+      else if (::rename(kept.c_str(), path.c_str()) != 0) return Status::from_errno(errno, "cannot restore", path);
       return std::string();
     }
     TRACKER_RETURN_IF_ERROR(write_file_atomic(path, text, 0666));

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/shell_word.h"
 #include "model/key.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/resolve_run.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/store.h"
@@ -31,14 +31,14 @@ Status not_found(const std::string& store, std::string_view name, const std::vec
                 all.empty() ? "the store has no runs" : "`tracker ls` lists all runs");
 }
 
-// By its place, in which the project's name may stand as it is.
-bool stands_at(const RunFolder& run, std::string_view name) {
+// By its place: "project/folder".
+bool is_at_place(const RunFolder& run, std::string_view name) {
   const std::string& project = run.identity.project;
   const bool in_project = last_name(parent_path(run.path)) == folder_name(project);
   return place_of(run) == name || (in_project && project + "/" + last_name(run.path) == name);
 }
 
-// Which of several is meant, by what sets them apart.
+// How a user can choose between several, by what distinguishes them.
 const char* way_out(const std::vector<RunFolder>& found, bool are_copies) {
   if (are_copies) return "they are copies of one run: give one's place";
   std::set<std::string> names;
@@ -46,7 +46,7 @@ const char* way_out(const std::vector<RunFolder>& found, bool are_copies) {
   return names.size() == found.size() ? "give project/id, or more of it" : "give more of the uid";
 }
 
-// Folders of one run, which somebody has copied within its store: the one in its own place is meant.
+// Several folders of one run, which a user has copied within its store: takes the one in its own place.
 Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
   const Id128 uid = found.front().identity.uid;
   const bool are_copies =
@@ -62,7 +62,7 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
   return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates), way_out(found, are_copies));
 }
 
-// What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
+// The error that prevents reading the folder of the run with this name; ok if there is no such folder, or no error.
 Status unreadable_run(const std::string& folder) {
   const auto run = read_run_folder(folder);
   if (run.ok() || run.status().code() == Code::kVersion) return run.status();
@@ -77,8 +77,9 @@ Status unreadable_run(const std::string& folder) {
       fmt::format("`tracker verify` says what of the run is intact, `rm -r {}` removes it", shell_word(folder)));
 }
 
-// kVersion, kCorrupt or kIo, which name the file, where the folder of a run of that name cannot be read; else ok. In a
-// project's folder that cannot be read any id might be: asked of that of "project/id", and of all for an id alone.
+// kVersion, kCorrupt or kIo, with the file, if the folder of a run of that name cannot be read; else ok. A project's
+// folder that cannot be read may contain any id: checks that of "project/id", or all of them for an id without a
+// project.
 Status unreadable_run(const std::string& runs, std::string_view name) {
   for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
     const std::string project = join_path(runs, folder_name(name.substr(0, slash)));
@@ -96,7 +97,7 @@ Status unreadable_run(const std::string& runs, std::string_view name) {
 }  // namespace
 
 Result<RunFolder> resolve_run(const Store& store, std::string_view name, RunNames names, const RunsByName& by_name) {
-  // A project or an id may hold "/" itself, so every split is tried.
+  // A project or an id may contain "/" itself, so every split is tried.
   for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
     if (auto found = store.find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
   const std::vector<RunFolder> all = store.list_runs();
@@ -104,16 +105,16 @@ Result<RunFolder> resolve_run(const Store& store, std::string_view name, RunName
   const auto take = [&all, &found](const auto& is_meant) {
     if (found.empty()) std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_meant);
   };
-  // A folder that was renamed, or whose run.json is damaged, was not found by its name above.
+  // The search by name above does not find a folder that was renamed, or whose run.json is damaged.
   take([name](const RunFolder& run) { return run.identity.id == name || run_name(run.identity) == name; });
   if (name.size() >= kUidPrefixMin)
     take([name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; });
   if (!found.empty() && std::none_of(found.begin(), found.end(), is_in_own_place)) {
-    // A copy is not shown for what stands there and cannot be read.
+    // Do not use a copy if the original is there and cannot be read.
     const RunIdentity& run = found.front().identity;
     TRACKER_RETURN_IF_ERROR(unreadable_run(store.run_path(run.project, run.id)));
   }
-  if (names == RunNames::kAndPlaces) take([name](const RunFolder& run) { return stands_at(run, name); });
+  if (names == RunNames::kAndPlaces) take([name](const RunFolder& run) { return is_at_place(run, name); });
   if (!found.empty()) return the_only_one(name, std::move(found));
   TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(store.path(), kRunsFolder), name));
   if (by_name) found = by_name(name);

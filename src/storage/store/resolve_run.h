@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which run of a store is meant. Threads: any. Cost: reads the run.json of every run where it is no "project/id".
+// Finds the run of a store that a name refers to. Threads: any. Cost: reads the run.json of every run unless it is
+// "project/id".
 #pragma once
 
 #include <functional>
@@ -10,11 +11,11 @@
 
 namespace tracker::internal {
 
-// The runs that somebody has called so (query/runs/find_run.h); the storage knows ids alone.
+// The runs with this name, given by a user (query/runs/find_run.h); the storage knows ids only.
 using RunsByName = std::function<std::vector<RunFolder>(std::string_view name)>;
 
-// What Store::resolve_run() takes, whose errors it has; else, with `by_name`, what only a person means who looks at the
-// answer: a name, then the beginning of an id or of "project/id".
+// As Store::resolve_run(), with its errors; if that finds none, with `by_name`, also what is meant for interactive use
+// only: a name, then the start of an id or of "project/id".
 Result<RunFolder> resolve_run(const Store& store, std::string_view name, RunNames names = RunNames::kAndPlaces,
                               const RunsByName& by_name = {});
 

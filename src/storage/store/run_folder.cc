@@ -69,7 +69,8 @@ Result<RunFolder> read_run_folder(const std::string& path) {
     return out;
   }
   if (identity.status().code() == Code::kVersion) return identity.status();
-  // The first that says so, or one that says the run of this place: another run's may have been copied here.
+  // The first file that names a run, or one that names the run of this place: a file of another run may have been
+  // copied here.
   for (const std::string& file : out.writer_dbs()) {
     const auto reader = WriterReader::open(file);
     if (!reader.ok() || (*reader)->identity().run.uid.is_zero()) continue;
@@ -77,7 +78,7 @@ Result<RunFolder> read_run_folder(const std::string& path) {
     if (!out.problem.empty() && !is_in_own_place(said)) continue;
     out.identity = said.identity;
     out.problem_code = identity.status().code();
-    out.problem = fmt::format("{}; who the run is was taken from {}", identity.status().message(), file);
+    out.problem = fmt::format("{}; the run's identity is from {}", identity.status().message(), file);
     if (is_in_own_place(said)) break;
   }
   if (!out.problem.empty()) return out;
@@ -88,7 +89,7 @@ namespace {
 
 bool is_damage(Code code) { return code == Code::kCorrupt || code == Code::kLimit; }
 
-// Of the first attempt, whose claim run.json is: the ranks of its launch join it by that.
+// The launch of the first attempt, whose claim is run.json: the ranks of that launch use it to join.
 std::optional<std::string> first_launch(const RunFolder& run) {
   for (const std::string& file : run.writer_dbs()) {
     const auto reader = WriterReader::open(file);
@@ -99,15 +100,15 @@ std::optional<std::string> first_launch(const RunFolder& run) {
 
 }  // namespace
 
-Status mend_run_document(RunFolder* run) {
+Status repair_run_document(RunFolder* run) {
   if (run->problem.empty()) return {};
-  if (!is_damage(run->problem_code) && run->problem_code != Code::kNotFound) return {};  // it may be whole
+  if (!is_damage(run->problem_code) && run->problem_code != Code::kNotFound) return {};  // it may be intact
   const auto kept =
-      mend_document(join_path(run->path, kRunFile), run_document(run->identity, first_launch(*run)),
-                    [](const std::string& path) { return !is_damage(read_run_document(path).status().code()); });
-  run->problem += !kept.ok()      ? "; it cannot be written anew: " + kept.status().message()
-                  : kept->empty() ? "; it is whole again"
-                                  : fmt::format("; it is written anew, the damaged one is {}", *kept);
+      repair_document(join_path(run->path, kRunFile), run_document(run->identity, first_launch(*run)),
+                      [](const std::string& path) { return !is_damage(read_run_document(path).status().code()); });
+  run->problem += !kept.ok()      ? "; it cannot be written again: " + kept.status().message()
+                  : kept->empty() ? "; it is complete again"
+                                  : fmt::format("; it is written again, the damaged one is {}", *kept);
   return kept.status();
 }
 

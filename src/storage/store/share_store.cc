@@ -38,7 +38,7 @@ std::string group_name(gid_t id) {
   return known ? found->gr_name : fmt::format("{}", id);
 }
 
-// Journals, what is being written for an artifact, and what a server keeps of its own.
+// Journals, files that are being written for an artifact, and a server's own files.
 bool stays_private(const std::string& name) {
   return name.starts_with("journal") || name.starts_with(kStagedFiles) || name.starts_with("server.db") ||
          name.starts_with("ingest.db") || name == "uploads";
@@ -48,9 +48,9 @@ struct Sharing {
   gid_t group;
   SharedStore out;
 
-  // False: it is another user's.
+  // Returns false if it is another user's.
   bool share(const std::string& path, const struct stat& st) const {
-    // First the group: a change of it may take setgid away.
+    // First the group: changing it may clear setgid.
     if (st.st_gid != group && ::lchown(path.c_str(), static_cast<uid_t>(-1), group) != 0) return false;
     const mode_t owner = st.st_mode & S_IRWXU;
     const mode_t mode = owner | owner >> 3 | (st.st_mode & (S_IROTH | S_IXOTH)) | (S_ISDIR(st.st_mode) ? S_ISGID : 0);
@@ -69,7 +69,7 @@ struct Sharing {
   }
 };
 
-// The nearest folder above that its owner alone may pass.
+// The nearest folder above that only its owner may pass through.
 std::string closed_above(const std::string& path) {
   for (std::string at = parent_path(path); at != "/"; at = parent_path(at)) {
     struct stat st{};
@@ -97,7 +97,7 @@ Result<SharedStore> share_store(const std::string& path, const std::string& grou
     TRACKER_RETURN_IF_ERROR(make_dirs(path, 0700));
   }
   struct stat st{};
-  if (::stat(path.c_str(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
+  if (::stat(path.c_str(), &st) != 0) return Status::from_errno(errno, "cannot examine", path);
   Sharing sharing{group.empty() ? st.st_gid : *named, {}};
   sharing.out.group = group_name(sharing.group);
   if (!sharing.share(path, st)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A request to stop, in the folder of a run: stop-request.json (docs/formats/store.md). Whoever may write there asks;
-// the processes of the attempt that it names look for it and stop when their code says so. Threads: any; any number of
-// processes may ask, cancel and look at the same time, the last one to ask counts.
+// A request to stop, in the folder of a run: stop-request.json (docs/formats/store.md). Any process that may write
+// there can make one; the processes of its attempt read it and stop when their code reacts to it. Threads: any; any
+// number of processes may request, cancel and read at the same time, the last request counts.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr const char* kStopFile = "stop-request.json";
 constexpr size_t kStopReasonBytesMax = 4'096;
 
 struct StopRequest {
-  int64_t attempt = 1;  // of the run that is to stop; a later one goes on
+  int64_t attempt = 1;  // of the run, which is to stop; a later one continues
   int64_t requested_us = 0;
   std::string by;      // "anna on node1"
   std::string reason;  // may be empty
@@ -26,9 +26,9 @@ struct StopRequest {
   bool operator==(const StopRequest&) const = default;
 };
 
-// Who this process would ask as: the user's name, or "user id 1001", and the host.
+// The name of this process's user in a request: the user's name, or "user id 1001", and the host.
 std::string stop_requester();
-// The file appears as a whole. Errors: kInvalid (the reason is too long or no UTF-8), kIo. Cost: a file and two fsyncs.
+// The file appears complete. Errors: kInvalid (the reason is too long or not UTF-8), kIo. Cost: a file and two fsyncs.
 Status write_stop_request(const std::string& run_path, const StopRequest& request);
 // kNotFound: there is none.
 Status remove_stop_request(const std::string& run_path);

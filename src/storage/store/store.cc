@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "model/key.h"
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/share_store.h"
 #include "storage/store/store_identity.h"
@@ -29,7 +29,7 @@ Status make_store_folder(const std::string& path) {
   const std::string name = last_name(path);
   const std::string above = parent_path(path);
   TRACKER_RETURN_IF_ERROR(make_dirs(above));
-  // The default one may stand in a home or project folder that others can read.
+  // The default store may be in a home or project folder that other users can read.
   return make_dirs(path, name != kDefaultFolder ? 0777 : is_shared_folder(above) ? 0770 : 0700);
 }
 
@@ -40,7 +40,7 @@ std::string without_trailing_slashes(std::string path) {
 
 bool holds_databases(const std::string& path) { return !RunFolder{{}, path, ""}.writer_dbs().empty(); }
 
-// Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
+// Claims the folder for `run`: run.json appears complete and once. kExists if another run has it.
 Status claim_folder(const std::string& path, const RunIdentity& run, const std::optional<std::string>& launch) {
   TRACKER_RETURN_IF_ERROR(make_run_dirs([&path] { return make_dirs(path); }));
   return create_file_exclusive(join_path(path, kRunFile), run_document(run, launch), 0666, false);
@@ -78,9 +78,8 @@ Status no_store_at(const std::string& path) {
   if (list_dir(runs).value_or({}).empty())
     return Status(Code::kNotFound, fmt::format("no store at {}", path),
                   "--dir or TRACKER_DIR says where it is; the first run makes it");
-  return Status(
-      Code::kNotFound, fmt::format("no store at {}: it has {}, but store.json is missing", path, runs),
-      "nothing of them is lost: the next run that is recorded there makes it anew, with the id that they say");
+  return Status(Code::kNotFound, fmt::format("no store at {}: it has {}, but store.json is missing", path, runs),
+                "nothing is lost: the next run that is recorded there makes it again, with the id that its runs have");
 }
 
 Result<Store> Store::open(const std::string& path) {
@@ -112,16 +111,16 @@ Result<Store> Store::open(const std::string& path) {
 Result<Store> Store::open_or_create(const std::string& path, Id128 id) {
   auto store = open(path);
   if (store.ok() && !store->problem_.empty()) {
-    const auto kept = mend_store_document(store->path_, store->id_);
-    store->problem_ += !kept.ok()      ? "; it cannot be written anew: " + kept.status().message()
-                       : kept->empty() ? "; it is whole again"
-                                       : fmt::format("; it is written anew, the damaged one is {}", *kept);
+    const auto kept = repair_store_document(store->path_, store->id_);
+    store->problem_ += !kept.ok()      ? "; it cannot be written again: " + kept.status().message()
+                       : kept->empty() ? "; it is complete again"
+                                       : fmt::format("; it is written again, the damaged one is {}", *kept);
   }
   if (store.ok() || store.status().code() != Code::kNotFound) return store;
   const std::string absolute = without_trailing_slashes(absolute_path(path));
   TRACKER_RETURN_IF_ERROR(make_store_folder(absolute));
   if (const auto found = identity_of_runs(absolute); found.ok()) id = found->id;  // somebody removed store.json
-  // The store is there when store.json is, so that comes last. Whoever loses a race takes what the winner wrote.
+  // A store exists when store.json exists, so that is made last. A process that loses a race uses the winner's files.
   for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
                                    {kStoreFile, store_document(id.is_zero() ? Id128::random() : id)}}) {
     Status status = create_file_exclusive(join_path(absolute, name), text, 0666, false);
@@ -149,7 +148,7 @@ std::optional<RunFolder> Store::find_run_to_resume(std::string_view project, std
   if (auto found = find_run(project, label)) return found;
   auto read = read_run_folder(run_path(project, label));
   if (!read.ok() || read->identity.project != project || read->identity.id != label) return std::nullopt;
-  (void)mend_run_document(&*read);
+  (void)repair_run_document(&*read);
   return std::move(*read);
 }
 
@@ -246,7 +245,7 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<St
         out.push_back(std::move(*folder));
         continue;
       }
-      // Without run.json and databases it is being made just now, or no run's folder at all.
+      // Without run.json and databases the run is being created, or the folder is not a run's.
       const bool is_nothing = folder.status().code() == Code::kNotFound && !holds_databases(path);
       if (damaged != nullptr && is_directory(path) && !is_nothing) damaged->push_back(folder.status());
     }

@@ -19,7 +19,7 @@
 namespace tracker::internal {
 namespace {
 
-// Newest first, by the folders' own times: those of run.json would have to be read.
+// Newest first, by the times of the folders: those in run.json would have to be read.
 std::vector<std::string> run_folders(const std::string& store_path) {
   std::vector<std::pair<int64_t, std::string>> found;
   const std::string runs = join_path(store_path, kRunsFolder);
@@ -44,8 +44,8 @@ FoundIdentity identity_of_run(const std::string& folder) {
   return {};
 }
 
-// Of processes whose run is there and has stored nothing yet, or lost it. Journals of other runs may be of a store that
-// was removed from this place.
+// From processes whose run is in the store and has stored nothing yet, or lost it. Journals of other runs may belong to
+// a store that was removed from this place.
 Result<FoundIdentity> identity_of_journals(const std::string& store_path, const std::vector<std::string>& folders) {
   std::set<Id128> runs;
   for (const std::string& folder : folders)
@@ -90,8 +90,8 @@ Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
   return out.id.is_zero() ? identity_of_journals(store_path, folders) : out;
 }
 
-Result<std::string> mend_store_document(const std::string& store_path, const Id128& id) {
-  return mend_document(join_path(store_path, kStoreFile), store_document(id), [](const std::string& path) {
+Result<std::string> repair_store_document(const std::string& store_path, const Id128& id) {
+  return repair_document(join_path(store_path, kStoreFile), store_document(id), [](const std::string& path) {
     const Code read = read_store_document(path).status().code();
     return read != Code::kCorrupt && read != Code::kLimit;
   });

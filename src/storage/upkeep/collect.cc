@@ -56,8 +56,8 @@ class Collector {
   }
 
  private:
-  // The journals of this store's dead processes, and those that name nobody; what recovery has done with them is seen
-  // behind it.
+  // The journals of this store's dead processes, and those without a writer; called after recovery, so that what it did
+  // is seen.
   void journals() {
     std::vector<Garbage> dead;
     for (const std::string& root : journal_roots(store_.path())) {
@@ -100,7 +100,7 @@ class Collector {
     }
   }
 
-  // A frames file beside the database that it has become; and those whose writer has ended become one.
+  // Removes a frames file whose database exists; converts those whose writer has ended.
   void frames_in(const RunFolder& run) {
     const auto names = list_dir(run.path);
     if (!names.ok()) return;

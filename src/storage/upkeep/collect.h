@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Garbage: what dead processes left in a store and in the folders of journals. Nothing of a run is removed but what
-// stands elsewhere too. Safe beside live runs, other collectors and recoverers, and may be killed at any point: each
-// step leaves what the next one finishes. Threads: one. Cost: a listing of every run's folder; recovery blocks on the
-// disk.
+// Garbage: what dead processes left in a store and in the folders of journals. A file of a run is removed only if its
+// content is elsewhere too. Safe with live runs, other collectors and recoverers, and may be killed at any point: the
+// next one completes each step. Threads: one. Cost: a listing of every run's folder; recovery blocks on the disk.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +22,18 @@ struct Garbage {
 };
 
 struct CollectOptions {
-  bool dry_run = false;  // says what would go; also nothing is recovered
+  bool dry_run = false;  // reports what would be removed; also nothing is recovered
   int64_t now_us = 0;
-  std::function<void(uint64_t done, uint64_t total)> progress;  // runs looked at
+  std::function<void(uint64_t done, uint64_t total)> progress;  // runs visited
 };
 
 struct CollectReport {
-  std::vector<Garbage> removed;  // or what would be
+  std::vector<Garbage> removed;  // or would be removed
   uint64_t bytes = 0;            // of them
   uint64_t catalog_rows = 0;     // of runs that are gone
   RecoveryReport recovery;
   std::vector<CompactedWriter> compacted;  // databases of ended runs, or what would be
-  std::vector<Garbage> kept;               // damaged journals: only a person may decide about them
+  std::vector<Garbage> kept;               // damaged journals: a person must decide about them
   std::vector<std::string> problems;
 };
 

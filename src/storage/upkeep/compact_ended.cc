@@ -22,7 +22,7 @@
 namespace tracker::internal {
 namespace {
 
-// Which file stands there, and whether it was written since.
+// Identifies a file and its last change.
 struct FileState {
   uint64_t device = 0, inode = 0, bytes = 0;
   int64_t changed_s = 0, changed_ns = 0;
@@ -35,7 +35,7 @@ std::optional<FileState> state_of(const std::string& path) {
   return FileState{st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
 }
 
-// Not at rest: somebody has it open for writing, has died so, or is about to.
+// False if a process has it open for writing, has died with it open, or is about to open it.
 bool is_at_rest(const std::string& path) {
   return !path_exists(path + "-wal") && !path_exists(path + "-journal") && !is_written_here(path);
 }
@@ -48,7 +48,7 @@ class Ended {
  public:
   explicit Ended(std::string path) : path_(std::move(path)) {}
 
-  // Whether it is whole, ended, and a segment can be made of its frames.
+  // Whether it is intact, ended, and its frames can become a segment.
   bool is_due() {
     before_ = state_of(path_);
     if (!before_ || !is_at_rest(path_)) return false;
@@ -67,7 +67,7 @@ class Ended {
     return segment.ok() && *segment && (*segment)->frames > 0;
   }
 
-  // Whether it was compacted.
+  // Returns whether it was compacted.
   Result<bool> compact(uint64_t room_bytes) {
     if (free_bytes(path_).value_or(0) < before_->bytes + room_bytes)
       return Status(Code::kIo, fmt::format("it takes {} MiB of room for a while", (before_->bytes + room_bytes) >> 20));
@@ -100,9 +100,9 @@ bool is_alone(const Store& store, const RunFolder& run, int64_t now_us) {
          journal_dirs_of(store, run.identity.uid).empty();
 }
 
-// The databases of ended writers that a reader kept from becoming plain files. Where a part lacks something another
-// program has changed it, and its WAL may belong to another file: both stay as they are.
-void settle_ended(const Store& store, const RunFolder& run, const std::vector<std::string>& names, int64_t now_us) {
+// Checkpoints the databases of ended writers that a reader kept from becoming plain files. If a part lacks rows,
+// another program has changed it and its WAL may belong to another file: both are kept.
+void checkpoint_ended(const Store& store, const RunFolder& run, const std::vector<std::string>& names, int64_t now_us) {
   std::map<std::string, bool> is_sound;  // by path of part 1
   for (const std::string& name : names) {
     const std::string path = join_path(run.path, name), first = first_part_path(path);
@@ -114,7 +114,7 @@ void settle_ended(const Store& store, const RunFolder& run, const std::vector<st
       const auto found = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
       at->second = found.ok() && found->damage.empty() && (found->end || found->recovered);
     }
-    if (at->second) settle_part(path);
+    if (at->second) checkpoint_part(path);
   }
 }
 
@@ -124,7 +124,7 @@ CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const
   CompactEndedReport out;
   const auto names = list_dir(run.path);
   if (!names.ok()) return out;
-  if (!options.dry_run) settle_ended(store, run, *names, options.now_us);
+  if (!options.dry_run) checkpoint_ended(store, run, *names, options.now_us);
   for (const std::string& name : *names) {
     if (!name.ends_with(".db")) continue;
     Ended ended(join_path(run.path, name));

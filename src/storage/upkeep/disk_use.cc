@@ -15,7 +15,7 @@ constexpr uint64_t kBlockBytes = 512;
 uint64_t bytes_at(const std::string& path, const std::string& except, bool wal_twice, dev_t device, int depth) {
   struct stat st{};
   if (path == except) return 0;
-  const bool top = depth == kDiskDepthMax;  // a store that is named by a link lies where that leads
+  const bool top = depth == kDiskDepthMax;  // a store that is named by a link is where the link leads
   if ((top ? ::stat(path.c_str(), &st) : ::lstat(path.c_str(), &st)) != 0 || st.st_dev != device) return 0;
   uint64_t out = static_cast<uint64_t>(st.st_blocks) * kBlockBytes;
   if (wal_twice && path.ends_with("-wal")) out *= 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a folder takes on its disk. Nothing is changed, no link below it is followed. Threads: any. Cost: a stat a file.
+// The disk space of a folder. Nothing is changed, no link below it is followed. Threads: any. Cost: a stat a file.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace tracker::internal {
 
-// Bytes allocated for the files and folders in and below `path`, which may be a link to a folder, but for what lies in
-// `except` (a path below it, or empty). `wal_twice`: what is in a WAL will be in its database too before it is emptied,
-// so it counts twice. What vanishes meanwhile or cannot be looked at counts nothing.
+// Bytes allocated for the files and folders in and below `path`, which may be a link to a folder, without those in
+// `except` (a path below it, or empty). `wal_twice`: the content of a WAL will be in its database too before the WAL is
+// emptied, so it counts twice. Files that disappear meanwhile or cannot be read count nothing.
 uint64_t disk_bytes(const std::string& path, const std::string& except = "", bool wal_twice = false);
 
 }  // namespace tracker::internal

@@ -86,7 +86,7 @@ class RunCheck {
     if (name == kRunFile || name == kUploadFile || name == kStopFile || name == "media" || classify(name, writers))
       return;
     if (claimed_attempt(name)) return look_at_claim(file(name));
-    if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
+    if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // repair_run_document() has kept it
     struct stat st{};
     const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
     if (!is_leftover_name(name))

@@ -21,7 +21,7 @@ Status append_segment(WriterStore* log, std::string_view bytes) {
   return halves.ok() ? log->append_segment(halves->after) : halves.status();
 }
 
-// Compares the frames of a log with those that are to be appended under their numbers.
+// Compares the frames of a log with those to be appended under the same numbers.
 class RepeatVisitor : public LogVisitor {
  public:
   std::map<uint64_t, std::string_view> repeats;  // by number
@@ -35,7 +35,7 @@ class RepeatVisitor : public LogVisitor {
   Result<bool> segment(SegmentView*, PointRange*) override { return true; }
 };
 
-// `known`: units that begin with a number that the file at `path` has, or a part before it.
+// `known`: units whose first number is in the file at `path`, or in a part before it.
 Result<AppendedLog> check_known(const std::string& path, std::span<const LogUnit> known) {
   auto reader = PartReader::open(path);
   if (!reader.ok()) return reader.status();

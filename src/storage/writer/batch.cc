@@ -34,7 +34,7 @@ Result<Batch> parse_head(std::string_view cbor) {
   return out;
 }
 
-// What the bytes of a unit say of themselves.
+// The content of a unit, from its own bytes.
 struct Contents {
   Id128 writer;
   uint64_t first = 0, last = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A batch: units of one writer's log on their way to another store (docs/formats/http.md). Threads: pure functions.
+// A batch: units of one writer's log that are sent to another store (docs/formats/http.md). Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +31,14 @@ struct BatchUnit {
 
 struct Batch {
   WriterIdentity writer;
-  int64_t heartbeat_us = 0;      // the writer's last sign of life; 0: not said
-  std::vector<BatchUnit> units;  // none: a sign of life
+  int64_t heartbeat_us = 0;      // the writer's last heartbeat; 0: not recorded
+  std::vector<BatchUnit> units;  // none: a heartbeat only
 };
 
 // The units' bytes are copied. Nothing is checked.
 std::string encode_batch(const Batch& batch);
 
-// Whether the bytes are those of one batch as they were sent, by its size and its CRC.
+// Whether the bytes are one complete batch, by its size and its CRC.
 bool is_whole_batch(std::string_view bytes);
 
 // The units are views into `bytes`. Each frame and each segment is parsed with its CRCs and has the writer of the head

@@ -20,10 +20,10 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kReaderBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
-constexpr int kSnapshotTries = 5;           // frames that its statistics lack may become a segment meanwhile
+constexpr int kReaderBusyTimeoutMs = 1000;  // a writer that finishes, or recovery, holds the file for a moment
+constexpr int kSnapshotTries = 5;           // frames that the statistics lack may become a segment meanwhile
 
-// What frames say of the series, added to what is known.
+// Adds the series of frames to those that are known.
 class StatsVisitor : public LogVisitor {
  public:
   explicit StatsVisitor(SeriesMap* series) : series_(series) {}
@@ -54,25 +54,25 @@ uint64_t file_size(const std::string& path) {
 
 }  // namespace
 
-// The connection lives for one operation: an open one keeps a writer that finishes from leaving WAL mode, and a
+// The connection is open for one operation: an open one keeps a writer that finishes from leaving WAL mode, and a
 // console would hold thousands of descriptors. Opening costs about 0.1 ms.
 struct PartReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
   WriterIdentity identity;
   std::unique_ptr<FramesReader> log;     // read instead of a database while the file is a .frames file
-  std::optional<DatabaseSize> cut;       // it is shorter than it says: what there is of it is read
-  std::optional<uint64_t> newest_known;  // number of the newest frame, where `meta` is damaged
+  std::optional<DatabaseSize> cut;       // it is shorter than its header says: the existing part is read
+  std::optional<uint64_t> newest_known;  // number of the newest frame, if `meta` is damaged
   struct FromLog {
     LogPosition end;
     std::optional<DatabaseSize> cut;
     LogState state;
     std::vector<LogDamage> damage;
   };
-  std::unique_ptr<FromLog> from_log;  // as last read; a damaged file is read again and again and seldom changes
+  std::unique_ptr<FromLog> from_log;  // the last result; a damaged file is read many times and seldom changes
 
-  // Whether bytes are missing at the end of the file: SQLite itself does not see it where that is less than a page.
-  // With a log the rest may be in there; looked at twice, for a checkpoint may be at work that ends meanwhile.
+  // Whether bytes are missing at the end of the file: SQLite itself does not notice fewer than a page. With a log the
+  // rest may be in the log; checked twice, because a checkpoint may end meanwhile.
   static std::optional<DatabaseSize> size_of_cut(const Sqlite& db, const std::string& file) {
     const auto size = db.size();
     if (!size || !size->is_cut() || file_size(file + "-wal") > 0 || db.size() != size) return std::nullopt;
@@ -109,7 +109,7 @@ struct PartReader::Impl {
     return {};
   }
 
-  // True: its writer has ended meanwhile, and the .frames file has become a database with the same frames.
+  // Returns true if its writer has ended meanwhile, and the .frames file has become a database with the same frames.
   bool became_database(const Status& status) {
     if (status.code() != Code::kNotFound || !path_exists(db_path_of(path))) return false;
     path = db_path_of(path);
@@ -117,7 +117,7 @@ struct PartReader::Impl {
     return probe().ok();
   }
 
-  // After it has read a damaged page SQLite may refuse to commit, though nothing was written.
+  // After reading a damaged page SQLite may refuse to commit, although nothing was written.
   static void end_transaction(Sqlite* db) {
     if (!db->exec("COMMIT").ok() && db->in_transaction()) (void)db->exec("ROLLBACK").ok();
   }
@@ -129,7 +129,7 @@ struct PartReader::Impl {
     std::vector<Loss> losses;
     std::vector<RingPosition> positions;
     uint64_t newest = 0;  // frame
-    std::string damage;   // of a table, so that the log is read instead; empty: none
+    std::string damage;   // of a table, whose content is then read from the log; empty: none
   };
 
   // Failures of one table leave the others.
@@ -161,8 +161,8 @@ struct PartReader::Impl {
   }
 
   // Reads the small tables in one transaction. Rows of `series` cover the frames up to stats_seq; the statistics of
-  // later frames are added here. No segment goes beyond stats_seq: one that is met was made after the transaction.
-  // False: a segment was met, so the caller tries again.
+  // later frames are added here. No segment goes beyond stats_seq, so one that is found was made after the transaction.
+  // Returns false then, and the caller tries again.
   Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) {
     *out = WriterSnapshot();
     Tables tables;
@@ -248,12 +248,12 @@ struct PartReader::Impl {
     return {};
   }
 
-  // SQLite's messages begin with the path, ours do not.
+  // SQLite's messages start with the path, ours do not.
   std::string with_path(const std::string& text) const {
     return text.starts_with(path) ? text : fmt::format("{}: {}", path, text);
   }
 
-  // `meta`: null where it is not known how many points there were.
+  // `meta`: null if the number of points is unknown.
   std::string text_of_cut(const DatabaseMeta* meta) const {
     const uint64_t kept = from_log->state.points;
     const std::string all = meta != nullptr ? std::to_string(meta->points) : "an unknown number of";
@@ -278,7 +278,7 @@ struct PartReader::Impl {
     return Status(Code::kBusy, fmt::format("{} changes faster than it is read", path), "try again");
   }
 
-  // The tables count frames that the next part holds too: the counts of the frames before these are read from the log.
+  // The tables include frames that the next part has too: the counts of the frames before these are read from the log.
   Status limit(uint64_t up_to, WriterSnapshot* out) {
     TRACKER_RETURN_IF_ERROR(read_log({up_to, 0}));
     const LogState& said = from_log->state;
@@ -303,7 +303,7 @@ struct PartReader::Impl {
     return out;
   }
 
-  // By the counts of `meta`; nothing where they are damaged.
+  // From the counts of `meta`; nothing if they are damaged.
   Result<std::optional<LogPosition>> end_by_meta(Sqlite& db) const {
     std::string damage;
     auto meta = read_meta(db, path, &damage);
@@ -345,7 +345,7 @@ Result<std::unique_ptr<PartReader>> PartReader::open(const std::string& path, st
     if (is_frames_path(path) && path_exists(db_path_of(path))) return open(db_path_of(path), notice);
     return Status(Code::kNotFound, fmt::format("{} does not exist", path));
   }
-  // SQLite would wait for a pipe's other end.
+  // SQLite would block on a pipe.
   if (is_no_file(path)) return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto impl = std::make_unique<Impl>();
   impl->path = absolute_path(path);
@@ -356,14 +356,14 @@ Result<std::unique_ptr<PartReader>> PartReader::open(const std::string& path, st
     impl->identity = impl->log->identity();
     return std::unique_ptr<PartReader>(new PartReader(std::move(impl)));
   }
-  // Over a network locks may hang. What was finished there is never changed in its place, so none is needed.
+  // Over a network locks may hang. A finished database is never changed in place, so no lock is needed.
   const FsKind disk = fs_kind(impl->path);
   if ((disk == FsKind::kNetwork || disk == FsKind::kFuse) && !path_exists(path + "-wal") && !path_exists(path + "-shm"))
     impl->mode = SqliteOpen::kReadImmutable;
   Status status = impl->probe();
   if (status.code() == Code::kIo) {
-    // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile,
-    // and on media that cannot be written nothing does.
+    // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile, and
+    // on media that cannot be written it does not.
     const bool has_wal = file_size(path + "-wal") > 0;
     impl->mode = has_wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
     const Status again = impl->probe();
@@ -399,7 +399,7 @@ Result<LogPosition> PartReader::place_of(uint64_t seq) {
     auto place = impl_->log->place_of(seq);
     if (place.ok() || !impl_->became_database(place.status())) return place;
   }
-  if (impl_->newest_known) return LogPosition();  // a place in a segment is known by the counts of `meta`
+  if (impl_->newest_known) return LogPosition();  // a place in a segment is known from the counts of `meta`
   auto db = impl_->connect();
   if (!db.ok()) return db.status();
   auto end = impl_->end_by_meta(*db);

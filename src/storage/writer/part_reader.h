@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads one part of a writer's files (storage/database/writer_parts.h), live or not: a database or a .frames file. Its
-// counts and positions are of this part alone. No transaction is held over 250 ms (P11): frames are read in batches and
+// counts and positions are of this part only. No transaction is held over 250 ms (P11): frames are read in batches and
 // each batch is its own read. Reading never changes the file. Threads: one at a time.
 #pragma once
 
@@ -25,7 +25,7 @@ class PartReader {
   const WriterIdentity& identity() const;  // as of open()
   bool is_frames() const;
 
-  // The frames up to `up_to`; those after it are in the next part, too. kBusy: it is written faster than it is read.
+  // The frames up to `up_to`; later ones are in the next part, too. kBusy: the file is written faster than it is read.
   Result<WriterSnapshot> snapshot(uint64_t up_to = UINT64_MAX);
   // That of snapshot(), mostly without one.
   Result<LogPosition> end_of_log(uint64_t up_to = UINT64_MAX);

@@ -20,8 +20,8 @@
 namespace tracker::internal {
 namespace {
 
-// What live SQLite needs of a file system that statfs does not know: a shared mapping and a POSIX lock. A probe that
-// cannot even make its file says nothing about them: the disk is full or read-only, and that passes.
+// Tests what live SQLite needs of a file system and statfs does not show: a shared mapping and a POSIX lock. If the
+// probe cannot create its file, that shows nothing about them: the disk is full or read-only, which may pass.
 std::string missing_for_sqlite(const std::string& folder) {
   constexpr size_t kProbeBytes = 4096;
   const std::string path = join_path(folder, fmt::format("probe.tmp-{:016x}", random_u64()));
@@ -47,7 +47,8 @@ Result<std::unique_ptr<WriterStore>> as_store(Result<std::unique_ptr<T>> store) 
   return std::unique_ptr<WriterStore>(std::move(*store));
 }
 
-// What a builder left that died between its rename and its unlink: the database has all that the frames file has.
+// A file of a builder that died between its rename and its unlink: the database has everything that the frames file
+// has.
 bool is_left_over(const std::string& frames, const std::string& db) {
   return path_exists(db) && is_whole_database(db) && covers(db, frames);
 }
@@ -72,7 +73,7 @@ StoreFilesChoice choose_store_files(const std::string& folder, std::string_view 
   } else if (type.kind == FsKind::kNetwork || type.kind == FsKind::kFuse) {
     out.why = fmt::format("{} lies on a {} file system", folder, type.name);
   } else if (type.kind == FsKind::kUnknown) {
-    out.why = fmt::format("the file system of {} cannot be told", folder);
+    out.why = fmt::format("the file system of {} is unknown", folder);
   } else if (const std::string missing = probe ? missing_for_sqlite(folder) : ""; !missing.empty()) {
     out.why = fmt::format("the file system of {} {}", folder, missing);
   }

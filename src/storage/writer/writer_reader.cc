@@ -10,7 +10,7 @@
 
 #include "base/fs.h"
 #include "model/system_series.h"
-#include "storage/database/log_look.h"
+#include "storage/database/log_index.h"
 #include "storage/database/writer_parts.h"
 #include "storage/database/writer_paths.h"
 #include "storage/log/series_stats.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kLookCache = "PRAGMA cache_size=-64";  // KiB: each page is read once
 
-// Whether the reader of several parts has enough of them.
+// Records whether the reader of several parts has enough of them.
 class StopVisitor : public LogVisitor {
  public:
   explicit StopVisitor(LogVisitor* to) : to_(to) {}
@@ -52,17 +52,17 @@ uint64_t logged_points(const WriterSnapshot& part) {
 struct WriterReader::Impl {
   struct Part {
     PartFile file;
-    std::unique_ptr<PartReader> reader;  // null: it cannot be read, as `status` says
+    std::unique_ptr<PartReader> reader;  // null: it cannot be read, for the reason in `status`
     Status status;
   };
 
   std::string first_path;  // that part 1 has, or would have
   WriterIdentity identity;
-  std::vector<Part> parts;  // that are there, by number
-  LookMemory memory;
+  std::vector<Part> parts;  // the existing ones, by number
+  LogIndexCache memory;
   std::string* notice = nullptr;  // while open() runs
 
-  // A part is unreadable where it is not what its name says, too: two files would count as one.
+  // A part whose identity does not match its name is unreadable too: two files would count as one.
   static Status check(const PartFile& file, const WriterIdentity& said) {
     if (said.run.uid.is_zero()) return {};  // a .frames file whose first record is damaged
     if (!last_name(file.path).starts_with(said.writer.hex()))
@@ -76,10 +76,10 @@ struct WriterReader::Impl {
     return status.code() == Code::kCorrupt || status.code() == Code::kNotFound;
   }
 
-  // What nearly all writers have. It is read by whatever name it has.
+  // The usual case. Its file is read whatever its name is.
   bool is_one_file() const { return parts.size() == 1 && parts[0].file.number == 1; }
 
-  // The files that are there now. Of one file only its successor is looked for.
+  // Lists the present files. For a single file, only checks whether there is a second part.
   Status list() {
     if (is_one_file() && parts[0].reader) {
       const std::string db = is_frames_path(first_path) ? db_path_of(first_path) : first_path;
@@ -105,7 +105,7 @@ struct WriterReader::Impl {
     }
     parts = std::move(now);
     const std::vector<PartReader*> after = readable();
-    if (after != before) memory = LookMemory();
+    if (after != before) memory = LogIndexCache();
     if (!after.empty()) return {};
     return parts.empty() ? Status(Code::kNotFound, fmt::format("{} does not exist", first_path)) : parts[0].status;
   }
@@ -117,7 +117,7 @@ struct WriterReader::Impl {
     return out;
   }
 
-  // Where a part is in the log of all of them.
+  // The range of a part in the log of all parts.
   struct Place {
     PartReader* reader;
     LogPosition begin, end;
@@ -127,7 +127,7 @@ struct WriterReader::Impl {
     }
   };
 
-  // Of the parts that can be read and have frames, each without what the part after it holds too.
+  // The ranges of the readable parts with frames, each without the frames that the next part repeats.
   Result<std::vector<Place>> places() const {
     const std::vector<PartReader*> readers = readable();
     std::vector<Place> out;
@@ -141,7 +141,7 @@ struct WriterReader::Impl {
     }
     std::reverse(out.begin(), out.end());
     for (size_t i = 0; i < out.size(); ++i) {
-      // The record that says where it begins may be damaged in a .frames file.
+      // In a .frames file the record with its start may be damaged.
       if (i > 0 && out[i].reader->identity().part == 1) out[i].begin = out[i - 1].end;
       out[i].end.points += out[i].begin.points;
     }
@@ -152,7 +152,7 @@ struct WriterReader::Impl {
     return part.part > 1 ? LogPosition{part.before.seq, part.before.log_points} : LogPosition();
   }
 
-  // Up to where the parts before one count, by what it says; `up_to` where it says nothing.
+  // How many frames the parts before this one count, by its record; `up_to` if it has none.
   static uint64_t before(const PartReader& reader, uint64_t up_to) {
     return reader.identity().part > 1 ? std::min(up_to, reader.identity().before.seq) : up_to;
   }
@@ -167,7 +167,7 @@ struct WriterReader::Impl {
     PartsBefore held;  // by the parts up to now
   };
 
-  // `part` is the next one, with its counts alone.
+  // `part` is the next one, with its own counts only.
   static void unite(WriterSnapshot part, United* all) {
     WriterSnapshot& out = all->out;
     const PartsBefore& said = part.identity.before;
@@ -211,14 +211,14 @@ struct WriterReader::Impl {
     if (out.identity.run.uid.is_zero()) out.identity = std::move(part.identity);
     out.left_frames_files += out.frames_file ? 1 : 0;
     out.frames_file = part.frames_file;
-    if (part.last_seq == 0) return;  // a part that has its state frames not yet
+    if (part.last_seq == 0) return;  // a part without its state frames yet
     out.last_seq = std::max(out.last_seq, part.last_seq);
     out.durable_seq = std::max(out.durable_seq, part.durable_seq);
     out.attributes = std::move(state);
     out.positions = std::move(part.positions);
     if (!part.cost.is_null()) out.cost = std::move(part.cost);
     if (part.end) out.end = std::move(part.end);
-    out.recovered = std::move(part.recovered);  // a writer that went on is alive, whatever an earlier part says
+    out.recovered = std::move(part.recovered);  // a writer that continued is alive, whatever an earlier part has
   }
 
   Result<WriterSnapshot> snapshot() {
@@ -261,7 +261,7 @@ struct WriterReader::Impl {
       out.damage.push_back({all_read ? Code::kOk : Code::kCorrupt, std::move(line)});
   }
 
-  // What is gone, in one line; empty where nothing is.
+  // What is missing, in one line; empty if nothing is.
   std::string text_of_missing(const std::vector<Status>& unread, const PartsBefore& missing) const {
     std::string out, numbers;
     for (int number = 1, i = 0; number < parts.back().file.number; ++number) {
@@ -273,7 +273,7 @@ struct WriterReader::Impl {
     for (const Status& status : unread)
       if (!status.ok()) out += (out.empty() ? "" : "; ") + status.message();
     if (out.empty() && missing.points + missing.texts + missing.dropped == 0) return "";
-    if (out.empty()) out = fmt::format("{}: not all that was stored in its parts is there", name);
+    if (out.empty()) out = fmt::format("{}: some of what its parts stored is missing", name);
     return fmt::format("{}; counted as lost: {}", out, counted_text({missing.points, missing.texts}));
   }
   int out_of() const { return parts.back().file.number; }
@@ -322,7 +322,7 @@ Result<LogPosition> WriterReader::place_of(uint64_t seq) {
   return last;
 }
 
-Result<std::unique_ptr<LogLook>> WriterReader::look() {
+Result<std::unique_ptr<LogIndex>> WriterReader::log_index() {
   TRACKER_RETURN_IF_ERROR(impl_->list());
   const std::vector<PartReader*> readers = impl_->readable();
   std::vector<std::string> paths;
@@ -330,7 +330,7 @@ Result<std::unique_ptr<LogLook>> WriterReader::look() {
   std::vector<LogPosition> begins;
   uint64_t last_seq = 0;
   for (PartReader* reader : readers) {
-    if (reader->is_frames() || Impl::before(*reader, UINT64_MAX) < last_seq) return std::unique_ptr<LogLook>();
+    if (reader->is_frames() || Impl::before(*reader, UINT64_MAX) < last_seq) return std::unique_ptr<LogIndex>();
     auto db = reader->connect();
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(db->exec(kLookCache));
@@ -342,7 +342,7 @@ Result<std::unique_ptr<LogLook>> WriterReader::look() {
     if (!end.ok()) return end.status();
     last_seq = std::max(last_seq, end->seq);
   }
-  return std::make_unique<LogLook>(std::move(paths), std::move(dbs), std::move(begins), &impl_->memory);
+  return std::make_unique<LogIndex>(std::move(paths), std::move(dbs), std::move(begins), &impl_->memory);
 }
 
 Status WriterReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,

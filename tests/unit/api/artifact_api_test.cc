@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: artifacts through the C ABI and the C++ header do what their comments say, and misuse is answered by a code and
-// a line. Method: through the shared library, in a store of their own.
+// Goal: artifacts through the C ABI and the C++ header do what their comments say, and misuse returns a code and a
+// line. Method: through the shared library, in a store of their own.
 #include <gtest/gtest.h>
 #include <tracker/tracker.hpp>
 
@@ -168,8 +168,8 @@ TEST_F(ArtifactApiTest, RunsAndVersionsNameEachOther) {
   }
 }
 
-// Found by the fuzzer of the C ABI: what is no UTF-8 became the key of an event, and readers called the table of config
-// and summary damaged.
+// Found by the fuzzer of the C ABI: text that is not UTF-8 became the key of an event, and readers reported the table
+// of config and summary as damaged.
 TEST_F(ArtifactApiTest, ThePartThatAnInputPlaysIsALabelOrTheCallSaysSo) {
   const tracker::Run run = open();
   Artifact data("data", "dataset");
@@ -287,7 +287,7 @@ TEST_F(ArtifactApiTest, NullIsNeverFollowedAndOlderStructsAreReadAsFarAsTheyReac
   EXPECT_EQ(trk_artifact_add_reference(artifact, "s3://b/c", nullptr, nullptr, nullptr), TRK_OK);
   trk_artifact_options options = TRK_ARTIFACT_OPTIONS_INIT;
   options.size = offsetof(trk_artifact_options, ttl_s);
-  options.ttl_s = -5;  // beyond what this caller knows
+  options.ttl_s = -5;  // after the last field that this caller knows
   ASSERT_EQ(trk_log_artifact(run.c_run(), artifact, &options, nullptr), TRK_OK);
   ASSERT_EQ(trk_artifact_wait(artifact, kLongMs, &error), TRK_OK) << error.message;
   trk_artifact_info info;

@@ -93,7 +93,7 @@ TEST_F(CApiTest, OptionsWithoutTheirSizeAreRefusedWithAMessage) {
   EXPECT_EQ(run, nullptr);
 }
 
-// In Rust, Go and Julia a struct is zeroed: its rank is that of the launcher all the same.
+// In Rust, Go and Julia a struct is zeroed; its rank must be that of the launcher all the same.
 TEST_F(CApiTest, ZeroedOptionsAndTheDefaultOnesTakeTheRankOfTheLauncher) {
   ::setenv("RANK", "3", 1), ::setenv("WORLD_SIZE", "4", 1);
   trk_init_options zeroed, given;
@@ -130,8 +130,8 @@ TEST_F(CApiTest, AnEmptyProjectIsAnErrorThatSaysWhatWasExpected) {
   EXPECT_NE(std::string(error.message).find("project"), std::string::npos);
 }
 
-// A caller built against a header whose structs ended earlier: what it does not know keeps its default and is not
-// written.
+// A caller built against a header whose structs ended earlier: fields that it does not know keep their defaults and are
+// not written.
 TEST_F(CApiTest, OlderStructsAreReadAndWrittenOnlyAsFarAsTheyReach) {
   trk_init_options options = TRK_INIT_OPTIONS_INIT;
   options.size = offsetof(trk_init_options, mode);

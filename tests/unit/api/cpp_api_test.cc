@@ -60,8 +60,8 @@ class CppApiTest : public testing::Test {
 using Steps = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
-// An empty project was taken for none, and what stood behind a NUL was cut off.
-TEST_F(CppApiTest, AnEmptyProjectAndANulAreRefusedWithAWord) {
+// An empty project counted as not given, and what followed a NUL was cut off.
+TEST_F(CppApiTest, AnEmptyProjectAndANulAreRefusedWithAMessage) {
   EXPECT_TRUE(tracker::try_init({.dir = dir(), .quiet = true}).ok());
   for (const auto& [given, expected] :
        {std::pair<tracker::InitOptions, const char*>{{.project = "", .dir = dir()}, "project is empty"},
@@ -101,7 +101,7 @@ TEST_F(CppApiTest, AForkedChildThatAttachesRecordsThroughItsRunAndMetrics) {
   EXPECT_EQ(doubles(*view("forked")->history("other")), (Doubles{1}));
 }
 
-TEST_F(CppApiTest, AResumeFromAStepShadowsWhatWasLoggedBehindIt) {
+TEST_F(CppApiTest, AResumeFromAStepShadowsWhatWasLoggedAfterIt) {
   auto first = options();
   first.id = "base";
   {
@@ -119,7 +119,7 @@ TEST_F(CppApiTest, AResumeFromAStepShadowsWhatWasLoggedBehindIt) {
   EXPECT_NE(tracker::try_init(again).error().find("no whole number"), std::string::npos);
 }
 
-TEST_F(CppApiTest, ADefinedMetricStandsInTheSummaryAsSaid) {
+TEST_F(CppApiTest, ADefinedMetricIsInTheSummaryAsDefined) {
   auto run = tracker::init(options());
   EXPECT_EQ(run.define_metric("loss*", {.summary = {"best", "last"}, .goal = "minimize"}), Code::kOk);
   std::string error;
@@ -398,16 +398,16 @@ TEST_F(CppApiTest, NothingIsHiddenOfWhatThreadsLogWithoutAStep) {
   EXPECT_EQ(history->steps.back(), kThreads * kCalls - 1);
 }
 
-TEST_F(CppApiTest, AForkedChildIsToldThatNothingIsFlushedOrDefined) {
+TEST_F(CppApiTest, AForkedChildGetsErrorsFromFlushAndDefine) {
   tracker::InitOptions given = options();
   given.id = "forked";
   tracker::Run run = tracker::init(given);
   run.log("loss", 0.5, 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool told = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
-                      run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
-    ::_exit(told ? 0 : 1);
+    const bool closed = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
+                        run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
+    ::_exit(closed ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what goes into a store as an artifact comes out the same, once for the same content, and nothing half of it.
-// Method: folders stored, stored again, changed, downloaded, damaged.
+// Goal: what is stored as an artifact is read back unchanged, once for the same content, and never in part. Method:
+// folders stored, stored again, changed, downloaded, damaged.
 #include "artifact/artifact_store.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class ArtifactStoreTest : public ::testing::Test {
     options.free_bytes_min = 1;
     return store_artifact(store_, "p", draft, options);
   }
-  // Another byte in the place of the last one.
+  // Replaces the last byte.
   void damage(const Digest& digest) {
     const fs::path blob = BlobStore(store_.path()).path_of(digest);
     std::string bytes = read(blob);
@@ -131,8 +131,8 @@ TEST_F(ArtifactStoreTest, AnUnchangedFolderIsTheSameVersionAndIsNotRead) {
   EXPECT_THAT(back->version.aliases, ElementsAre("latest")) << "it was logged last";
 }
 
-// Bug: of the same content that was logged again, new metadata and a new description were nowhere.
-TEST_F(ArtifactStoreTest, WhatIsSaidOfAContentThatIsLoggedAgainIsKept) {
+// Bug: when the same content was logged again, its new metadata and description were lost.
+TEST_F(ArtifactStoreTest, TheDescriptionOfAContentThatIsLoggedAgainIsKept) {
   ArtifactDraft first = draft();
   first.description = "first";
   first.metadata = Value::Map{{"accuracy", 0.5}};
@@ -215,8 +215,8 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAndIsNotHandedOut) {
   EXPECT_EQ(verify_artifact(store_, stored->version, false)->size(), 1u);
 }
 
-// Bug: of a blob that was there only the size was looked at: what was logged again, or logged as another artifact, was
-// called stored and could not be read back, though its bytes had just been read.
+// Bug: only the size of an existing blob was checked: a file that was logged again, or in another artifact, was
+// reported as stored and could not be read back, though its bytes had just been read.
 TEST_F(ArtifactStoreTest, ADamagedBlobIsMendedByAFileOfThatContent) {
   const auto stored = store(draft());
   ASSERT_TRUE(stored.ok());
@@ -236,7 +236,7 @@ TEST_F(ArtifactStoreTest, DamageThatWasFoundIsMendedByTheFileThatDidNotChange) {
   for (const bool by_download : {false, true}) {
     damage(sha256("one"));
     const auto unread = store(draft());
-    EXPECT_EQ(unread->files_read, 0u) << "nobody has found it yet";
+    EXPECT_EQ(unread->files_read, 0u) << "it was not found yet";
     if (by_download) EXPECT_EQ(download_artifact(store_, stored->version, out).status().code(), Code::kCorrupt);
     else EXPECT_EQ(verify_artifact(store_, stored->version, true)->size(), 1u);
     const auto again = store(draft());
@@ -263,7 +263,7 @@ TEST_F(ArtifactStoreTest, ADamagedOrMissingManifestIsMendedByTheSameContent) {
     }
 }
 
-// Files without blocks: nothing of them is read where they are too large.
+// Sparse files: a file that is too large is not read.
 TEST_F(ArtifactStoreTest, WhatIsLargerThanAManifestMayBeIsNone) {
   const Digest digest = sha256("none");
   const fs::path blob = BlobStore(store_.path()).path_of(digest);

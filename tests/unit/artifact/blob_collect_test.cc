@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: gc takes blobs that nothing refers to and that are a day old, and no others. Method: blobs made older by their
-// times, versions deleted and expired, damage.
+// Goal: gc removes blobs that nothing refers to and that are a day old, and no others. Method: blobs made older by
+// their times, versions deleted and expired, damage.
 #include "artifact/blob_collect.h"
 
 #include <gmock/gmock.h>
@@ -71,8 +71,8 @@ TEST_F(BlobCollectTest, OnlyOldBlobsThatNothingRefersToGo) {
   EXPECT_TRUE(verify_artifact(store_, registry_.read("p", "data")->versions[0], true)->empty());
 }
 
-// As many old blobs as the bound: a manifest and a file, of a version that is kept and of one that is gone, and one of
-// no version.
+// As many old blobs as the limit: a manifest and a file, of a version that is kept and of one that is deleted, and one
+// of no version.
 TEST_F(BlobCollectTest, MoreBlobsThanAPassLooksForTakeAFurtherOneAndEndTheSame) {
   EXPECT_EQ(BlobCollectOptions().candidates_max, kCandidatesMax);
   constexpr size_t kBlobs = 5;
@@ -159,8 +159,8 @@ TEST_F(BlobCollectTest, AVersionLivesUntilItsTimeIsOver) {
   EXPECT_TRUE(has("b"));
 }
 
-// Bug: the time to live of any run that logged the same content counted, and was there for good: a debug run took away
-// what others had logged to stay.
+// Bug: the shortest time to live of all runs that logged the content counted, for ever: a debug run removed what others
+// had logged to keep.
 TEST_F(BlobCollectTest, AVersionThatAnyoneLoggedToStayStays) {
   store("a");
   EXPECT_FALSE(store("a", 1).expires_us) << "somebody wants it for ever";
@@ -205,7 +205,7 @@ TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
   EXPECT_TRUE(has("b"));
 }
 
-// gc took a folder that it could not list for one without versions, and removed all their blobs without a word.
+// gc treated a folder that it could not list as one without versions, and removed all their blobs without a message.
 // Promise P3: Where `gc` cannot list or read an artifact, it removes no blob and says so.
 TEST_F(BlobCollectTest, WhereAFolderCannotBeListedNoBlobGoes) {
   store("a");
@@ -213,7 +213,7 @@ TEST_F(BlobCollectTest, WhereAFolderCannotBeListedNoBlobGoes) {
   const std::string away = folder_.path() + "/away";
   for (const std::string& folder : {store_.path() + "/artifacts", store_.path() + "/artifacts/p"}) {
     fs::rename(folder, away);
-    fs::create_symlink(folder, folder);  // a loop: nobody can list it, root neither
+    fs::create_symlink(folder, folder);  // a loop: no process can list it, not even as root
     const BlobCollectReport report = collect();
     EXPECT_TRUE(report.gave_up) << folder;
     EXPECT_TRUE(report.removed.empty()) << folder;
@@ -235,7 +235,7 @@ TEST_F(BlobCollectTest, WhereAnArtifactHasLostItsDocumentNoBlobGoes) {
   EXPECT_THAT(report.problems, testing::Contains(testing::HasSubstr(document)));
   EXPECT_TRUE(has("a"));
   fs::rename(folder_.path() + "/away", document);
-  // One that is being made, and what somebody has put there, keep nothing.
+  // A folder that is being made, and a user's file, keep no blob.
   fs::create_directories(store_.path() + "/artifacts/p/made");
   std::ofstream(store_.path() + "/artifacts/note") << "by hand";
   std::ofstream(store_.path() + "/artifacts/p/note") << "by hand";
@@ -243,7 +243,7 @@ TEST_F(BlobCollectTest, WhereAnArtifactHasLostItsDocumentNoBlobGoes) {
   EXPECT_TRUE(has("a"));
 }
 
-TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
+TEST_F(BlobCollectTest, ABlobThatADeadCollectorRenamedIsRestored) {
   store("a");
   const std::string path = BlobStore(store_.path()).path_of(sha256("a"));
   fs::rename(path, path + ".gc-0123456789abcdef");
@@ -252,7 +252,7 @@ TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
   EXPECT_FALSE(fs::exists(path + ".gc-0123456789abcdef"));
 }
 
-TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
+TEST_F(BlobCollectTest, TemporaryBlobsOfDeadProcessesAreRemoved) {
   store("a");
   const std::string path = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
   std::ofstream(path) << "half";
@@ -263,8 +263,8 @@ TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-// Bug: a job that was killed in its checkpoint and requeued, over and over, filled the disk until somebody ran gc.
-TEST_F(BlobCollectTest, WhoMakesABlobRemovesThoseInTheMakingOfDeadProcesses) {
+// Bug: a job that was killed during its checkpoint and requeued, again and again, filled the disk until a user ran gc.
+TEST_F(BlobCollectTest, MakingABlobRemovesTemporaryOnesOfDeadProcesses) {
   store("a");
   const std::string old = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
   const std::string young = store_.path() + "/blobs/sha256/blob.tmp-fedcba9876543210";
@@ -281,7 +281,7 @@ TEST_F(BlobCollectTest, WhoMakesABlobRemovesThoseInTheMakingOfDeadProcesses) {
   EXPECT_TRUE(fs::exists(file->path)) << "its process lives";
 }
 
-// A small file waits for as long as a large one beside it is copied: gc took it after an hour.
+// A small file waits as long as a large one is copied: gc removed it after an hour.
 TEST_F(BlobCollectTest, BlobsInTheMakingOfALivingProcessStayHoweverOldTheyAre) {
   store("a");
   const BlobStore blobs(store_.path());
@@ -308,22 +308,22 @@ TEST_F(BlobCollectTest, WhatALivingProcessHasStagedStaysHoweverOldItIs) {
   std::ofstream(folder + "/file-1") << "of 30 hours ago";
   for (const std::string& path : {folder + "/file-1", folder})
     fs::last_write_time(path, fs::file_time_type::clock::now() - 30h);
-  auto held = std::make_optional<HeldName>(above, "artifact-12345678");
+  auto held = std::make_optional<NameLease>(above, "artifact-12345678");
   EXPECT_TRUE(collect().removed.empty());
   EXPECT_TRUE(fs::exists(folder + "/file-1"));
-  const HeldName other(above, "artifact-other");
+  const NameLease other(above, "artifact-other");
   held.reset();
   EXPECT_EQ(collect().removed.size(), 1u);
   EXPECT_FALSE(fs::exists(folder));
 }
 
-// On a network file system a lock may tell of one machine alone: there the age decides.
+// On a network file system a lock may show processes of one machine only: the age decides there.
 TEST_F(BlobCollectTest, WhereLocksTellOfOneMachineAloneWhatIsHalfMadeStaysAWeek) {
   store("a");
   const std::string blob = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
   const std::string folder = store_.path() + "/staging/artifact-12345678";
   fs::create_directories(folder);
-  const HeldName other(store_.path() + "/staging", "artifact-other");
+  const NameLease other(store_.path() + "/staging", "artifact-other");
   std::ofstream(blob) << "half";
   set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
   for (const auto age : {24h * 6, 24h * 8}) {

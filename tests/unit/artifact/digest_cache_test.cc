@@ -71,8 +71,8 @@ TEST(DigestCacheTest, ATableOfTheLargestSizeGrowsNoMoreAndForgetsOlderDigests) {
   EXPECT_EQ(std::distance(tables, {}), 1);
 }
 
-// Tables without blocks: of 1 GiB a page or two are taken.
-TEST(DigestCacheTest, TheLargestTableUnlessToldOtherwiseIsOneOfAGigabyte) {
+// Sparse tables: of 1 GiB a page or two are used.
+TEST(DigestCacheTest, TheLargestTableByDefaultIsOneOfAGigabyte) {
   const TempFolder folder("/dev/shm/");
   std::filesystem::create_directory(folder.path() + "/blobs");
   const auto table = [&](int shift) { return folder.path() + "/blobs/digests-" + std::to_string(shift); };

@@ -16,7 +16,7 @@ TEST(DigestTest, HashesAreThoseOfTheStandard) {
   for (int i = 0; i < 1000; ++i) hash.update(std::string(1000, 'a'));
   EXPECT_EQ(hash.finish().hex(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
   hash.update("abc");
-  EXPECT_EQ(hash.finish().hex(), kAbc) << "it begins anew behind finish()";
+  EXPECT_EQ(hash.finish().hex(), kAbc) << "it starts again after finish()";
 }
 
 TEST(DigestTest, OnlySixtyFourLowerCaseDigitsAreADigest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a draft holds what was added, and says at once what it cannot take. Method: folders with devices, pipes,
+// Goal: a draft holds what was added, and reports at once what it cannot hold. Method: folders with devices, pipes,
 // sockets, links of every kind, odd names; the order of what is visited.
 #include "artifact/draft.h"
 
@@ -73,7 +73,7 @@ TEST_F(DraftTest, APathIsTakenOnceAndCanBeRemoved) {
   EXPECT_THAT(paths(art), ElementsAre("a"));
 }
 
-// Bug: "q" and "q/r" were taken, and such a version could never be downloaded.
+// Bug: "q" and "q/r" were accepted, and such a version could never be downloaded.
 TEST_F(DraftTest, AFileIsNoFolderOfAnotherWhicheverComesFirst) {
   make("d/q/r");
   make("e/q");
@@ -188,7 +188,7 @@ TEST_F(DraftTest, ALinkWithinTheFolderIsTheFileItLeadsTo) {
   const auto opened = open_source(folder_.path() + "/d", "latest.pt");
   ASSERT_TRUE(opened.ok()) << opened.status().to_string();
   EXPECT_EQ(opened->stamp.bytes, 7u);
-  // A link that came into the folder behind the look leads nowhere else.
+  // A link that was added to the folder after the check leads to no other file.
   make("secret");
   fs::remove(folder_.path() + "/d/latest.pt");
   fs::create_symlink("../secret", folder_.path() + "/d/latest.pt");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what an artifact holds of its files is bounded, and is given back. Method: a draft that holds files of a
-// folder, and what lies in the staging folder meanwhile.
+// Goal: what an artifact holds of its files is bounded, and is released. Method: a draft that holds files of a folder,
+// and the content of the staging folder meanwhile.
 #include "artifact/held_files.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class HeldFilesTest : public ::testing::Test {
   Store store_;
 };
 
-TEST_F(HeldFilesTest, AFileIsCopiedAndTheCopyGoesWithWhoeverHoldsIt) {
+TEST_F(HeldFilesTest, AFileIsCopiedAndTheCopyIsRemovedWithItsLastHolder) {
   auto files = std::make_unique<HeldFiles>(store_.path());
   auto held = files->hold("", make("file"), HoldBy::kAuto);
   ASSERT_NE(held, nullptr);

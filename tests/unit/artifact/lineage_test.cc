@@ -71,7 +71,7 @@ TEST_F(LineageTest, RunsAndVersionsAreFoundFromEachOtherAcrossProjects) {
   EXPECT_EQ(edges_of_run(user)[0].version_name(), "data/mnist:v0");
 }
 
-// A process that was killed between the two says by its naming which version is its own.
+// A process that was killed between the two events has recorded by its naming event which version is its own.
 TEST_F(LineageTest, AsManyUsesAsTheLimitSaysAreLookedAt) {
   record(builder_.run("p", "a"), {edge(ArtifactUse::kInput, "mnist", 0), edge(ArtifactUse::kOutput, "model", 0)});
   record(builder_.run("p", "b"), {edge(ArtifactUse::kInput, "model", 0)});
@@ -80,7 +80,7 @@ TEST_F(LineageTest, AsManyUsesAsTheLimitSaysAreLookedAt) {
   EXPECT_FALSE(all.cut);
   EXPECT_EQ(cut.edges.size(), 2u);
   EXPECT_TRUE(cut.cut);
-  static_assert(kLineageEdgesMax == 100'000);  // where nobody says otherwise
+  static_assert(kLineageEdgesMax == 100'000);  // the default
 }
 
 TEST_F(LineageTest, ANamingWithoutItsEventIsAnEdgeOnlyOfAVersionThatItNamed) {
@@ -136,13 +136,13 @@ TEST_F(LineageTest, TheGraphGoesTheWayOfTheDataAndEndsAtItsDepth) {
   EXPECT_EQ(lineage_graph(lineage, &numbers, "run nobody", 2).find("edges")->as_list()->size(), 0u);
 }
 
-// Bug: versions were one node, and had each other's runs, where they held the same: all that had no files.
+// Bug: versions with the same content were one node, and had each other's runs: all that had no files.
 TEST_F(LineageTest, TheSameContentUnderAnotherNameOrProjectIsAnotherArtifact) {
   LineageEdge made = edge(ArtifactUse::kOutput, "card-a", 0), other = made, elsewhere = made, used = made;
   other.name = "card-b";
   elsewhere.project = "q";
   used.use = ArtifactUse::kInput;
-  used.number = 7;  // of a run that came from another store: the number is that one's
+  used.number = 7;  // of a run that came from another store, where it has this number
   record(builder_.run("p", "maker"), {made, other});
   record(builder_.run("q", "other"), {elsewhere});
   record(builder_.run("p", "user"), {used});
@@ -165,7 +165,7 @@ TEST_F(LineageTest, TheSameContentUnderAnotherNameOrProjectIsAnotherArtifact) {
   EXPECT_EQ(whole.find("nodes")->as_list()->size(), 6u);
 }
 
-// Bug: the number that a version had in another store stood for another content here.
+// Bug: the number that a version had in another store named another content here.
 TEST_F(LineageTest, AVersionIsCalledAsTheStoreCallsIt) {
   const ArtifactRegistry registry(builder_.store());
   for (const std::string project : {"p", "a/b@c"}) {
@@ -211,7 +211,7 @@ TEST_F(LineageTest, TheSameUseSaidTwiceIsOneEdge) {
   EXPECT_EQ(edges_of_run(run).size(), 1u);
 }
 
-// Bug: a run that was imported and went on here said one version with the numbers of both stores, and had it twice.
+// Bug: a run that was imported and continued here had one version with the numbers of both stores, twice.
 TEST_F(LineageTest, OneVersionWithTheNumbersOfTwoStoresIsOneEdgeOfEachUse) {
   const RunFolder run = builder_.run("p", "r");
   LineageEdge there = edge(ArtifactUse::kInput, "a", 0), here = there;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: each entry of a manifest is found through the index, nothing else is, in little memory, and a manifest that is
-// not what it was is no other entry. Method: manifests of references, up to those whose index is thinned out; the file
-// cut, emptied, its bytes turned.
+// Goal: each entry of a manifest is found through the index, nothing else is, in little memory, and a changed manifest
+// never gives a wrong entry. Method: manifests of references, up to those whose index is thinned out; the file cut,
+// emptied, its bytes flipped.
 #include "artifact/manifest_index.h"
 
 #include <fmt/format.h>

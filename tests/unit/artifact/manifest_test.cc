@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a manifest says what was put into it, the same content has the same digest, and nothing else is taken for one.
+// Goal: a manifest has what was put into it, the same content has the same digest, and nothing else is accepted as one.
 // Method: round trips, the bytes of docs/formats/artifact.md, every cut and every flipped bit of a small manifest.
 #include "artifact/manifest.h"
 
@@ -152,7 +152,7 @@ TEST(ManifestTest, AFileBelowAFileIsNotWrittenAndFoundWhereAnEarlierVersionWrote
       EXPECT_EQ(writer.add(file(path, "x")).ok(), path != paths.back()) << paths.back();
   }
   std::string old = encode({file("q", "x"), file("qqr", "x")});
-  const size_t at = old.find("qr", 10);  // the suffix behind the shared "q"
+  const size_t at = old.find("qr", 10);  // the suffix after the shared "q"
   old[at] = '/';
   const uint32_t crc = crc32c(std::string_view(old).substr(0, old.size() - 4));
   std::memcpy(old.data() + old.size() - 4, &crc, sizeof crc);
@@ -178,7 +178,7 @@ TEST(ManifestTest, AManifestHasAsManyEntriesAsTheLimitSays) {
   EXPECT_FALSE(*enough.next(&entry)) << "it ends";
   EXPECT_TRUE(*too_few.next(&entry));
   EXPECT_EQ(too_few.next(&entry).status().code(), Code::kLimit);
-  static_assert(kManifestEntriesMax == 10'000'000);  // of both where nobody says otherwise
+  static_assert(kManifestEntriesMax == 10'000'000);  // the defaults of both
 }
 
 TEST(ManifestTest, ANewerVersionIsSaidToBeOne) {

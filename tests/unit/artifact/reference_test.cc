@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: whatever people write for a version means one version, or says what was expected. Method: names of each form
-// against a store with three versions.
+// Goal: every name that a user writes for a version means one version, or gives an error with the expected form.
+// Method: names of each form against a store with three versions.
 #include <gtest/gtest.h>
 
 #include <filesystem>

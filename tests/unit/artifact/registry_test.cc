@@ -83,7 +83,7 @@ TEST_F(RegistryTest, LatestIsTheNewestOrTheOneLoggedAgain) {
   add("b");
   ArtifactMark again;
   again.of = 0;
-  again.logged_behind = 1;
+  again.logged_again_at = 1;
   ASSERT_TRUE(registry_.mark("p", "data", again).ok());
   EXPECT_EQ((*info().find("latest"))->number, 0);
   add("c");
@@ -128,7 +128,7 @@ TEST_F(RegistryTest, ADamagedVersionIsNamedAndItsNumberStaysTaken) {
   EXPECT_EQ(add("c").number, 2);
 }
 
-// Bug: an older version was given in silence.
+// Bug: an older version was returned without a message.
 TEST_F(RegistryTest, WhatAnUnreadableFileMayDecideIsNotAnswered) {
   for (const char* text : {"a", "b", "c"}) add(text);
   ASSERT_TRUE(mark(0, {"best", "first"}).ok());  // mark-1
@@ -217,7 +217,7 @@ TEST_F(RegistryTest, AVersionHasABoundedNumberOfAliases) {
   EXPECT_EQ(mark(version, {"one-more"}).code(), Code::kLimit);
 }
 
-// It took one more.
+// One more was accepted.
 TEST_F(RegistryTest, AnArtifactHasAsManyVersionsAsTheLimitSays) {
   const ArtifactRegistry bounded(store_, {.versions = 3});
   bool is_new = false;
@@ -275,8 +275,8 @@ TEST_F(RegistryTest, OneThatAddsManySeesWhatItAddedAndWhatOthersAddMeanwhile) {
   EXPECT_EQ(info().marks.size(), 3u);
 }
 
-// Each read the documents of all: an import of thousands of versions read millions of files.
-TEST_F(RegistryTest, WhoAddsManyReadsNoneOfThemAgain) {
+// Each call read all documents: an import of thousands of versions read millions of files.
+TEST_F(RegistryTest, AddingManyReadsNoneOfThemAgain) {
   const auto calls = [this](int versions) {
     return calls_of([this, versions] {
       auto writer = ArtifactWriter::open(registry_, "p", "data");
@@ -290,7 +290,7 @@ TEST_F(RegistryTest, WhoAddsManyReadsNoneOfThemAgain) {
       return 0;
     });
   };
-  const int few = calls(20), more = calls(40);  // in front of the later ones stand the first 20, read once
+  const int few = calls(20), more = calls(40);  // before the later ones are the first 20, read once
   EXPECT_LT(more, 3 * few) << few;
   EXPECT_EQ(info().versions.size(), 60u);
 }

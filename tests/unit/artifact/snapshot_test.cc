@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a file that changes while it is read is never stored torn; one that settles is stored; an unchanged one is not
-// read again. Method: the file is changed between two reads of a snapshot.
+// Goal: a file that changes while it is read is never stored torn; one that stops changing is stored; an unchanged one
+// is not read again. Method: the file is changed between two reads of a snapshot.
 #include "artifact/snapshot.h"
 
 #include <fcntl.h>
@@ -94,12 +94,12 @@ TEST_F(SnapshotTest, AFileThatGrowsOrShrinksMeanwhileIsRefused) {
 }
 
 TEST_F(SnapshotTest, AChangeOfContentAloneIsSeenEvenWithinATickOfTheClock) {
-  // The time of modification is put back: only the time of change tells.
+  // The time of modification is restored: only the time of change differs.
   const auto before = fs::last_write_time(file_);
   int calls = 0;
   SnapshotOptions options;
   options.between_reads_for_testing = [&] {
-    if (calls++ != 1) return;  // behind the first read, which took the byte as it was
+    if (calls++ != 1) return;  // after the first read, which has read the old byte
     change_a_byte();
     fs::last_write_time(file_, before);
   };
@@ -124,7 +124,7 @@ TEST_F(SnapshotTest, AFileThatChangedSinceItWasNamedIsRefused) {
 }
 
 TEST_F(SnapshotTest, AnUnchangedFileIsNotReadAgainUnlessItsBlobIsGone) {
-  set_fs_type_for_testing(folder_.path(), 0xef53);  // ext4, also where /tmp is a tmpfs, which knows no clean page
+  set_fs_type_for_testing(folder_.path(), 0xef53);  // ext4, also where /tmp is a tmpfs, whose pages are never clean
   const auto digest = take();
   EXPECT_EQ(files_read_, 1u);
   EXPECT_EQ(blobs(), 1u);
@@ -137,7 +137,7 @@ TEST_F(SnapshotTest, AnUnchangedFileIsNotReadAgainUnlessItsBlobIsGone) {
   set_fs_type_for_testing("", 0);
 }
 
-// A write through a mapping of a page that is dirty already moves no time: the second version was the first one's.
+// A write through a mapping to a dirty page changes no time: the second version was equal to the first.
 TEST_F(SnapshotTest, WhatIsWrittenThroughAMappingIsSeen) {
   write(std::string(kSyncedSourceBytesMin, 'a'));
   const Fd fd(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
@@ -175,7 +175,7 @@ TEST_F(SnapshotTest, AFileOfAFileServerIsRememberedFromTwoSecondsOn) {
   SnapshotOptions options;
   options.dirty_age = {};  // the kernel has written it out
   auto age = std::chrono::nanoseconds(kNetworkTimestampTick);
-  // A machine that is too slow to read it in its second half may take several.
+  // A machine that is too slow to read it in its second half may need several.
   for (int i = 0; i < 20 && age >= kNetworkTimestampTick; ++i) {
     write(std::string(kBytes, 'b') + std::to_string(i));
     std::this_thread::sleep_until(fs::last_write_time(file_) + kNetworkTimestampTick / 2);
@@ -192,8 +192,8 @@ TEST_F(SnapshotTest, AFileOfAFileServerIsRememberedFromTwoSecondsOn) {
   set_fs_type_for_testing("", 0);
 }
 
-// Bug: what a write that had begun before changed behind the reader was not seen, for only its beginning moves the
-// times. A mapping on a tmpfs stands for it: what is written there moves none.
+// Bug: a change by a write that had started before, after the reader had passed, was missed, because only its start
+// changes the times. A mapping on a tmpfs simulates it: writes there change no time.
 // Promise P5: A file that changes or vanishes refuses the artifact, counted and named; the run goes on.
 TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
   const std::string path = "/dev/shm/tracker-snapshot-" + std::to_string(::getpid());
@@ -204,7 +204,7 @@ TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
   ASSERT_NE(at, MAP_FAILED);
   fd = Fd();  // the mapping alone keeps it open
   at[0] = 'b';
-  const auto taken = [&](int changes) {  // each behind the first piece that was read
+  const auto taken = [&](int changes) {  // each after the first piece that was read
     int reads = 0;
     SnapshotOptions options;
     options.between_reads_for_testing = [&, changes]() mutable {
@@ -227,8 +227,8 @@ TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
   fs::remove(path);
 }
 
-// Bug it would be: the signal of a broken lease ends the process.
-TEST_F(SnapshotTest, WhoOpensAFileForWritingWhileItIsLookedAtHurtsNobody) {
+// Guards against: the signal of a broken lease ends the process.
+TEST_F(SnapshotTest, AFileThatIsOpenedForWritingDuringTheCheckHarmsNothing) {
   set_fs_type_for_testing(folder_.path(), 0x01021994);  // a tmpfs: the file is read each time
   std::atomic<bool> done{false};
   int opened = 0;
@@ -257,7 +257,7 @@ TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {
   EXPECT_EQ(fs::exists(blobs_.folder()) ? blobs() : 0u, 0u);
 }
 
-// Bug: a killed job's copy of a large file was removed by the next copy, for which it had left no room.
+// Bug: a killed job's copy of a large file left no room for the next copy, which alone would have removed it.
 TEST_F(SnapshotTest, WhereThereIsNoRoomWhatDeadProcessesLeftGoesFirst) {
   fs::create_directories(blobs_.folder());
   const std::string left = blobs_.folder() + "/blob.tmp-0000000100000001";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: ticks rise, are the same clock in all threads, and turn into wall time through anchors.
-// Method: read them around real waits; wide bounds, for a test machine may be stopped at any point.
+// Method: read them around real waits; wide bounds, because a test machine may be stopped at any point.
 #include "base/clock.h"
 
 #include <gtest/gtest.h>

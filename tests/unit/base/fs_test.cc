@@ -115,7 +115,7 @@ TEST_F(FsTest, ReadRefusesMoreThanItsLimit) {
   EXPECT_EQ(read_file(path("missing"), 1000).status().code(), Code::kNotFound);
 }
 
-TEST_F(FsTest, FilesArePrivateUnlessToldOtherwise) {
+TEST_F(FsTest, FilesArePrivateByDefault) {
   ASSERT_TRUE(write_file_atomic(path("private"), "x").ok());
   struct stat st;
   ASSERT_EQ(::stat(path("private").c_str(), &st), 0);
@@ -172,7 +172,7 @@ TEST_F(FsTest, WhatIsMadeInASharedFolderIsItsGroupsWhateverTheUmask) {
     EXPECT_EQ(mode((top + "/private").c_str()) & 077, 0u);
     EXPECT_EQ(mode((top + "/own").c_str()), 0600u);
   }
-  // Others have what the folder above and the umask leave them; a mode that somebody has set stays.
+  // Others get the rights that the parent folder and the umask allow; a mode that was set explicitly is kept.
   ::umask(022);
   ASSERT_EQ(::mkdir(path("open").c_str(), 0700), 0);
   ASSERT_EQ(::chmod(path("open").c_str(), 02775), 0);
@@ -235,7 +235,7 @@ TEST(WriteTest, AFullDeviceIsReportedByName) {
   EXPECT_EQ(status.system_errno(), ENOSPC);
 }
 
-// It was taken for "/".
+// It was treated as "/".
 TEST_F(FsTest, APathFromADeletedWorkingDirectoryIsNotOneFromTheRoot) {
   EXPECT_EQ(exit_code_of(run_child([this] {
               const std::string folder = path("deleted");

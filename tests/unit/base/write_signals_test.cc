@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a write beyond RLIMIT_FSIZE or into a pipe without a reader fails and kills nobody, and the program's own use
-// of both signals stays as it was. Method: children that write so under the guard and look at mask and pending signals.
+// Goal: a write beyond RLIMIT_FSIZE or into a pipe without a reader fails and kills no process, and the program's own
+// use of both signals is unchanged. Method: children that write so under the guard and check mask and pending signals.
 #include "base/write_signals.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ bool is_pending() {
   return ::sigismember(&pending, SIGXFSZ) == 1;
 }
 
-// What a write behind the limit does.
+// The result of a write beyond the limit.
 int write_too_much() {
   const rlimit limit{1000, 1000};
   ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -58,7 +58,7 @@ TEST(WriteSignalsTest, AWriteBeyondTheLimitFailsAndNoSignalIsLeft) {
       << "it does kill without the guard";
 }
 
-TEST(WriteSignalsTest, AWriteThatNobodyReadsFailsAndNoSignalIsLeft) {
+TEST(WriteSignalsTest, AWriteWithoutAReaderFailsAndLeavesNoSignal) {
   const auto write_unread = [] {
     ::signal(SIGPIPE, SIG_DFL);
     int ends[2];

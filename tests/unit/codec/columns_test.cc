@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Columns: every value of every type comes back bit for bit, and the cheap encodings are taken where they pay.
+// Columns: every value of every type comes back bit for bit, and the cheap encodings are used where they save space.
 // Method: chosen corner values, random columns of every behaviour, and bytes no encoder made.
 #include "codec/columns.h"
 
@@ -123,7 +123,7 @@ TEST(ColumnsTest, WrongLengthsAreCorrupt) {
   EXPECT_EQ(decode_int_column("\x03\x01\x01", 1, &ints).code(), Code::kCorrupt);        // a delta too many
   EXPECT_EQ(decode_int_column("\x03\x01", 1u << 30, &ints).code(), Code::kCorrupt);     // before memory is taken
   EXPECT_EQ(decode_value_column("\x01zz", 4, ValueType::kFloat32, &bits).code(), Code::kCorrupt);
-  // There are no deltas of floats.
+  // Floats have no deltas.
   EXPECT_EQ(decode_value_column("\x03\x01", 1, ValueType::kFloat64, &bits).code(), Code::kCorrupt);
 }
 

@@ -14,7 +14,7 @@
 namespace tracker::internal {
 namespace {
 
-// `half` is a segment that says of these frames what the segment made of them says.
+// Expects that `half` is a segment equal to the one made of these frames.
 void expect_holds(const std::string& half, const std::vector<Frame>& frames) {
   ASSERT_EQ(half.empty(), frames.empty());
   if (frames.empty()) return;
@@ -67,7 +67,7 @@ TEST(CutSegmentTest, CuttingAfterEachNumberGivesTheSegmentsOfBothSidesWhichMakeI
   }
 }
 
-// What cutting a segment with this table says: four rows, an event of the second frame, and what `change` does.
+// The result of cutting a segment with this table: four rows, an event of the second frame, and what `change` does.
 template <typename Change>
 std::string refusal(const std::vector<SegmentFrame>& table, const Change& change) {
   Frame frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The frame decoder is given arbitrary bytes: it answers with an error that names an offset, never crashes and never
-// takes memory that the bytes do not justify. Method: every truncation, random bit flips with and without a repaired
-// CRC, hostile counts.
+// The frame decoder gets arbitrary bytes: it returns an error with an offset, never crashes and never allocates memory
+// that the bytes do not justify. Method: every truncation, random bit flips with and without a repaired CRC, hostile
+// counts.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -21,7 +21,7 @@ void repair(std::string* bytes) {
   std::memcpy(bytes->data() + bytes->size() - 4, &crc, 4);
 }
 
-// A frame of the sections in `body`, with a sound header and CRC.
+// A frame with the sections in `body`, a valid header and CRC.
 std::string frame_of(std::string_view body) {
   std::string bytes = encode_frame(Frame());
   bytes.insert(bytes.size() - 4, body);
@@ -37,7 +37,7 @@ std::string section(uint8_t kind, const std::string& payload) {
   return out.take();
 }
 
-// Memory that nobody has touched, so that it takes none.
+// Memory that was never written, so it takes none.
 TEST(FrameDamageTest, AFrameThatIsLargerThanTheLimitIsRefusedBeforeItIsRead) {
   const size_t room = kFrameBytesMax + 1;
   void* const at = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: levels say exactly what the rows say, survive encoding bit for bit, and no bytes make the decoder misbehave.
-// Method: random rows of every type held against a plain loop; damaged bytes with and without a CRC that fits. The seed
-// is printed: TRACKER_TEST_SEED=….
+// Goal: levels are exactly those of the rows, survive encoding bit for bit, and no bytes make the decoder misbehave.
+// Method: random rows of every type compared with a plain loop; damaged bytes with and without a right CRC. The seed is
+// printed: TRACKER_TEST_SEED=….
 #include "codec/level.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST(LevelTest, ItsCellsAreThoseOfTheRowsAndComeBackBitForBit) {
   }
 }
 
-// Times may be equal, and stand still; their cells are half as wide.
+// Times may be equal to their predecessors; cells over times are half as wide.
 TEST(LevelTest, ALevelOverTimesIsThatOfRowsWhoseTimesDoNotFall) {
   std::mt19937_64 random = seeded_random();
   for (int round = 0; round < 100; ++round) {

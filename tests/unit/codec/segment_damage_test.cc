@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A segment of arbitrary bytes: it is refused with an error that names an offset, or gives what its encoder was given;
-// never a crash, never memory that the bytes do not justify. Method: every truncation, every byte changed, random bytes
-// with repaired CRCs, hostile counts.
+// A segment of arbitrary bytes: it is refused with an error that names an offset, or returns what its encoder was
+// given; never a crash, never memory that the bytes do not justify. Method: every truncation, every byte changed,
+// random bytes with repaired CRCs, hostile counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string small_segment(std::mt19937_64& random) {
   return segment_of(log.frames(3, 30));
 }
 
-// Reads all that there is to read.
+// Reads everything.
 Status read_all(std::string_view bytes, ModelRows* rows) {
   auto view = SegmentView::parse(bytes);
   if (!view.ok()) return view.status();
@@ -41,7 +41,7 @@ void repair_directory(std::string* bytes) {
   std::memcpy(bytes->data() + kSegmentCrcAt, &crc, 4);
 }
 
-// The table of a single frame with so many rows: what the directory says of it, and its part.
+// The table of a single frame with so many rows: its entry in the directory, and its part.
 std::string put_table(uint64_t rows, ByteWriter* directory) {
   ByteWriter column;
   column.u8(static_cast<uint8_t>(ColumnEncoding::kConstant));
@@ -52,7 +52,7 @@ std::string put_table(uint64_t rows, ByteWriter* directory) {
   return column.take();
 }
 
-// A segment with this directory and these parts, sound but for what is in them.
+// A segment with this directory and these parts, valid except for their content.
 std::string segment_with(const std::string& directory, const std::string& parts = "") {
   ByteWriter out;
   out.bytes(kSegmentMagic);
@@ -125,7 +125,7 @@ TEST(SegmentDamageTest, AChangedDirectoryWithARepairedCrcNeverCrashes) {
   }
 }
 
-// What a view has decoded once it does not look through again; what failed it must.
+// A view does not check again what it has decoded once; what failed must fail again.
 TEST(SegmentDamageTest, ADamagedColumnIsRefusedEachTimeItIsRead) {
   auto random = seeded_random();
   constexpr size_t kHeadMax = 24;  // of a packed column; its entries follow
@@ -144,7 +144,7 @@ TEST(SegmentDamageTest, ADamagedColumnIsRefusedEachTimeItIsRead) {
         if (!packed || part.size <= kHeadMax) continue;
         std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(part.offset + kHeadMax),
                   bytes.begin() + static_cast<std::ptrdiff_t>(part.offset + part.size), '\xff');
-        // Of a short column all entries may lie within its head: what is overwritten then are numbers, and any will do.
+        // In a short column all entries may be within its head: then numbers are overwritten, and any number is valid.
         const SegmentBlock& block = directory->blocks[b];
         const std::string_view column = std::string_view(bytes).substr(part.offset, part.size);
         uint64_t value = 0;
@@ -228,7 +228,7 @@ TEST(SegmentDamageTest, AsManyCellsAsTheLimitSaysAreTakenAndOneRowMoreIsNot) {
   EXPECT_NE(read_all(constant_block(kRows + 1, kSeries), nullptr).message().find("too many cells"), std::string::npos);
 }
 
-// So that what it writes can be read.
+// So that every segment that it writes can be read.
 TEST(SegmentDamageTest, ABuilderTakesAsManyCellsAsADecoder) {
   constexpr uint64_t kSeries = 1000, kRows = kSegmentCellsMax / (kSeries + 3);
   constexpr uint64_t kRowsMore = kSegmentCellsMax % (kSeries + 3) / (1 + 3);

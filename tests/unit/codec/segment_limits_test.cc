@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what is held to write a segment is bounded, and says so where it is full. Method: frames of one text whose
-// bytes are known, up to the bound and one byte beyond.
+// Goal: the memory for writing a segment is bounded, and kLimit is returned when it is full. Method: frames of one text
+// whose bytes are known, up to the limit and one byte beyond.
 #include <gtest/gtest.h>
 
 #include "codec/segment.h"
@@ -8,7 +8,7 @@
 namespace tracker::internal {
 namespace {
 
-// What a builder counts for a frame of one text beside the text's bytes.
+// What a builder counts for a frame of one text besides the text's bytes.
 constexpr size_t kFrameBytes = sizeof(SegmentFrame) + sizeof(Event) + sizeof(uint64_t);
 
 std::string text_frame(uint64_t seq, size_t held) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A segment gives back all that its frames held: rows in the order of the frames, definitions, events and losses; and
-// what its directory says of them is true. Method: random logs of one writer against the plain model of
-// support/segment_model.h, and chosen cases.
+// A segment returns everything that its frames held: rows in the order of the frames, definitions, events and losses;
+// and its directory is right. Method: random logs of one writer against the plain model of support/segment_model.h, and
+// chosen cases.
 #include "codec/segment.h"
 
 #include <gtest/gtest.h>
@@ -376,8 +376,8 @@ TEST(SegmentTest, ASeriesNamedTwiceInACallKeepsBothValues) {
   EXPECT_TRUE(rows_of(&view) == rows_of({frame}));
 }
 
-// Regression: a frame of 30 KB that names one series 6,000 times, constants each, was decoded into 120 MB. Each time
-// takes steps, times and ordinals of its own, and only the values were counted.
+// Regression: a frame of 30 KB that names one series 6,000 times, constants each, was decoded into 120 MB. Each
+// repetition needs steps, times and ordinals of its own, and only the values were counted.
 TEST(SegmentTest, AFrameThatNamesOneSeriesThousandsOfTimesStaysAFrame) {
   constexpr size_t kTimes = 6'000, kRows = 500;
   Frame frame = frame_of(1, std::vector<int64_t>(kRows, 7));
@@ -392,7 +392,7 @@ TEST(SegmentTest, AFrameThatNamesOneSeriesThousandsOfTimesStaysAFrame) {
   EXPECT_TRUE(builder.empty());
 }
 
-// A row alone: what counts is each time that it is named.
+// A single row: what counts is the number of repetitions.
 TEST(SegmentTest, AFrameThatNamesOneSeriesInEachOfItsColumnsStaysAFrame) {
   constexpr size_t kTimes = 400'000;
   Frame frame = frame_of(1, {7});

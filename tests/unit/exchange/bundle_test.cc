@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a run in a bundle comes back byte for byte in another store, and what is no whole bundle of one run leaves that
-// store as it was. Method: stores made by hand, bundles cut, changed and made up.
+// Goal: a run in a bundle comes back byte for byte in another store, and a file that is not a complete bundle of one
+// run leaves that store unchanged. Method: stores made by hand, bundles cut, changed and forged.
 #include "exchange/bundle.h"
 
 #include <gmock/gmock.h>
@@ -68,8 +68,8 @@ class BundleTest : public testing::Test {
     report_ = (*store)->report();
     return status;
   }
-  // Names that an import leaves in the store, beside its lock and the store's own files (also half made by who was
-  // killed).
+  // Files that an import leaves in the store, besides its lock and the store's own files (also incomplete ones of a
+  // killed import).
   size_t left_in_store() const {
     size_t out = 0;
     for (const auto& entry : fs::directory_iterator(target_)) {
@@ -157,7 +157,8 @@ TEST_F(BundleTest, ASecondImportLeavesTheRunAsItIs) {
   EXPECT_EQ(left_in_store(), 1u) << "runs/ alone";
 }
 
-// What the run's files are copied in, as progress tells: none of it is larger, and a file of that size is one.
+// The pieces in which the run's files are copied, seen by progress: none is larger, and a file of that size is one
+// piece.
 TEST_F(BundleTest, FilesGoInAndOutThroughABufferOfOneSize) {
   for (const size_t bytes : {kBundleBufferBytes - 1, kBundleBufferBytes, kBundleBufferBytes + 1}) {
     put("media/cd/cd" + std::string(62, '0') + ".png", std::string(bytes, 'm'));
@@ -289,7 +290,7 @@ TEST_F(BundleTest, NumbersThatCannotBeTakeNoMemoryAndAreRefused) {
   EXPECT_THAT(import(head(kBundleFilesMax + 1)).message(), HasSubstr("1000001 files; 1 to 1000000"));
   EXPECT_THAT(import(head(kBundleFilesMax)).message(), Not(HasSubstr("files; 1 to"))) << "it ends too soon";
   const std::string run_json = content(run_.path + "/run.json");
-  EXPECT_THAT(import(made_up({{"run.json", run_json}, {"run.json", run_json}})).message(), HasSubstr("stands behind"));
+  EXPECT_THAT(import(made_up({{"run.json", run_json}, {"run.json", run_json}})).message(), HasSubstr("comes after"));
   EXPECT_THAT(import(made_up({{std::string(kBundleNameBytesMax + 1, 'a'), ""}})).message(), HasSubstr("a name of 256"));
   EXPECT_THAT(import(made_up({{"attempt-2.json", "{}"}})).message(), HasSubstr("no run.json"));
   EXPECT_FALSE(import(made_up({{"run.json", "{}"}})).ok());

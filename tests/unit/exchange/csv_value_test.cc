@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what programs write into a CSV is read as what it says: times of the calendar, numbers beyond a float64, blanks
-// behind a comma; what cannot be read is counted. Method: fields, and files of a few lines.
+// Goal: values in CSVs of other programs are read with their meaning: calendar times, numbers beyond a float64, blanks
+// after a comma; what cannot be read is counted. Method: fields, and files of a few lines.
 #include "exchange/csv_value.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ double number_in(std::string_view text) {
   return out ? to_double(out->type, out->bits) : 12345;
 }
 
-// Bug: what pandas writes became texts.
+// Bug: the values that pandas writes became texts.
 TEST(CsvValueTest, TrueAndFalseOfJsonAndOfPythonAreBools) {
   for (const char* text : {"true", "True", "false", "False"}) {
     const auto out = csv_number(text);
@@ -75,7 +75,7 @@ TEST_F(ImportTest, BlanksAroundFieldsAreNoPartOfThemUnlessTheyAreQuoted) {
   EXPECT_EQ(run->texts("note")->at(1).text, " kept ");
 }
 
-// Bug: each row had the time at which the file was written, and nobody said so.
+// Bug: each row had the time at which the file was written, without a message.
 TEST_F(ImportTest, ATimeThatCannotBeReadIsCounted) {
   write("run.csv", "step,time,loss\n0,2024-01-01T00:00:00,1\n1,soon,2\n2,,3\n");
   ASSERT_TRUE(import("csv").ok());
@@ -83,8 +83,9 @@ TEST_F(ImportTest, ATimeThatCannotBeReadIsCounted) {
   EXPECT_EQ(report_.left_out.at("times that cannot be read"), 1u);
 }
 
-// Bug: it was that of the first line, which a file by metrics, as `tracker export` writes, need not have.
-TEST_F(ImportTest, ARunBeginsWithItsLeastTimeWhereverThatStands) {
+// Bug: it was that of the first line, which need not be the smallest in a file sorted by metric, as `tracker export`
+// writes.
+TEST_F(ImportTest, ARunStartsWithItsLeastTimeWhereverThatIs) {
   write("a.csv", "step,time,loss\n1,2024-01-01T00:00:05,2\n0,2024-01-01T00:00:00,1\n2,,3\n");
   ASSERT_TRUE(import("csv").ok());
   EXPECT_EQ(report_.runs[0].run.created_us, 1'704'067'200'000'000);
@@ -108,13 +109,13 @@ TEST_F(ImportTest, ARunBeginsWithItsFirstRowAndNeverEndsBeforeThat) {
   ASSERT_TRUE(import("csv").ok());
   EXPECT_EQ(report_.runs[0].run.created_us, kFirstUs);
   EXPECT_EQ(view(0)->ended_us(), kFirstUs + 5'000'000);
-  EXPECT_EQ(report_.runs[1].run.created_us, 1);  // 0 says that no time is known
+  EXPECT_EQ(report_.runs[1].run.created_us, 1);  // 0 means that no time is known
   for (size_t i = 0; i < 4; ++i) EXPECT_GE(view(i)->ended_us(), report_.runs[i].run.created_us) << i;
   ASSERT_TRUE(import("csv").ok());
   for (const ImportedRun& run : report_.runs) EXPECT_FALSE(run.changed);
 }
 
-// Bug: all of the file was its line of names, and the run was empty.
+// Bug: the whole file was its line of names, and the run was empty.
 TEST_F(ImportTest, ACarriageReturnEndsALine) {
   for (const std::string& end : std::vector<std::string>{"\r", "\r\n", "\n", "\r\r\n"})
     write(std::to_string(end.size()) + end.substr(0, end == "\n" ? 0 : 1) + ".csv",
@@ -127,7 +128,7 @@ TEST_F(ImportTest, ACarriageReturnEndsALine) {
   }
 }
 
-// Bug: what no form of a secret tells was stored, whatever its column was called.
+// Bug: a secret without a known form was stored, whatever its column's name.
 TEST_F(ImportTest, ATextUnderTheNameOfASecretIsRedacted) {
   write("run.csv", "step,api_key,note\n0,plainly,plainly\n");
   ASSERT_TRUE(import("csv").ok());

@@ -15,7 +15,7 @@ namespace {
 
 TEST(EventFileTest, TheMaskedCrcIsThatOfTheFormat) {
   EXPECT_EQ(masked_crc32c(std::string(8, '\0')),
-            0x07980329u);  // CRC-32C 0x8c28b28a, turned by 15 bits, plus 0xa282ead8
+            0x07980329u);  // CRC-32C 0x8c28b28a, rotated by 15 bits, plus 0xa282ead8
 }
 
 TEST(EventFileTest, AnyDamagedByteIsFoundAndNoRecordIsTakenTwice) {

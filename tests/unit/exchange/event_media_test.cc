@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: media of event files become media of the run, once, with exact bins and the bytes they had; what is none is
+// Goal: media of event files become media of the run, once, with exact bins and their own bytes; other values are
 // counted. Method: messages written here as torch and TensorFlow write them.
 #include "exchange/event_media.h"
 
@@ -90,7 +90,7 @@ TEST(EventMediaTest, AHistogramHasTheBinsThatTensorBoardShows) {
   constexpr double kFar = std::numeric_limits<double>::max();
   expect_bins(histogram_in(histogram_message(0.5, 9, {-1, 1, 2, 8, kFar}, {0, 2, 0, 3, 4})), {0.5, 1, 2, 8, 9},
               {2, 0, 3, 4});
-  // The only values are one value; and a bin without width goes into its neighbour.
+  // All values are the same; and a bin without width is merged into its neighbour.
   expect_bins(histogram_in(histogram_message(3, 3, {2, 3, kFar}, {0, 5, 0})), {2.5, 3.5}, {5});
   expect_bins(histogram_in(histogram_message(1, 4, {1, 2, 4}, {7, 1, 2})), {1, 2, 4}, {8, 2});
   for (const std::string& none :

@@ -145,7 +145,7 @@ TEST_F(ExportTest, EveryDoubleReadsBackFromCsvBitForBit) {
       size_t field = 0;
       for (int commas = wide ? 1 : 3; commas > 0; --commas) field = line.find(',', field) + 1;
       const double read = std::strtod(line.c_str() + field, nullptr);
-      if (std::isnan(expected)) {  // text has a NaN and its sign, no payload
+      if (std::isnan(expected)) {  // text has a NaN and its sign, without payload
         ASSERT_TRUE(std::isnan(read)) << line;
         ASSERT_EQ(std::signbit(read), std::signbit(expected)) << line;
       } else {
@@ -164,7 +164,7 @@ TEST_F(ExportTest, ABoundOfMemoryChangesNothingInTheOutput) {
   EXPECT_EQ(exported({.group_points_max = 1}), exported({}));
 }
 
-// How far an export is, as a bar shows it: it rises and ends with everything.
+// The progress of an export, for a bar: it rises and ends with everything.
 TEST_F(ExportTest, ProgressRisesToAllPointsAndTextsInEachForm) {
   auto writer = builder_.writer(run_);
   for (int i = 0; i < 30'000; ++i) writer.log("loss", i / 2, 0.5);  // half of the rows are replaced by later ones

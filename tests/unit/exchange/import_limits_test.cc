@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: the bounds of an import hold at their edge: the last one within is stored, the first one beyond is counted or
+// Goal: the limits of an import hold at their edge: the last one within is stored, the first one beyond is counted or
 // named. Method: event files, CSV and rows of so many bytes, files and metrics.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(ImportTest, ARunOfVeryManyMetricsIsCarriedOver) {
   EXPECT_EQ(view()->metrics().size(), kImportColumnsMax + 10);
 }
 
-TEST_F(ImportTest, BehindTheLastLabelIsAnError) {
+TEST_F(ImportTest, AfterTheLastLabelIsAnError) {
   auto store = ImportStore::open(store_path());
   ASSERT_TRUE(store.ok());
   for (const char* label : {"r", "r-2", "r-3"}) {
@@ -69,7 +69,7 @@ TEST_F(ImportTest, FoldersThatLieTooDeepAreNamedAndLeftOut) {
   const auto files = look_for_files(source_.path());
   ASSERT_TRUE(files.ok());
   EXPECT_EQ(files->cut,
-            source_.path() + "/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d lies in 16 folders; what it holds was not looked at");
+            source_.path() + "/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d lies in 16 folders; its content was not read");
   EXPECT_TRUE(files->event_files.empty());
 }
 
@@ -90,10 +90,10 @@ TEST_F(ImportTest, ProblemsBeyondTheLimitAreCounted) {
   EXPECT_EQ(report.problems_more, 5u);
 }
 
-TEST_F(ImportTest, ARecordAboveTheLimitIsPassedOverAndThoseBehindItAreTaken) {
+TEST_F(ImportTest, ARecordAboveTheLimitIsSkippedAndThoseAfterItAreImported) {
   std::string large, at_limit;
   append_event_record(std::string(kEventRecordBytesMax + 1, 'g'), &large);
-  constexpr size_t kKeyAndLength = 5;  // of a field of the format that nobody has
+  constexpr size_t kKeyAndLength = 5;  // for a field of the format that is never used
   std::string event;
   wire_bytes(15, std::string(kEventRecordBytesMax - kKeyAndLength, 'g'), &event);
   ASSERT_EQ(event.size(), kEventRecordBytesMax);
@@ -189,8 +189,8 @@ TEST_F(ImportTest, MetricsUpToTheLimitAreStoredAndPointsOfFurtherOnesAreCounted)
   EXPECT_FALSE(view()->history("beyond").ok());
 }
 
-// Bug: a quote that is doubled counted as one byte, so that a line of quotes was let in up to 32 MiB.
-TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndBehindALongerOneTheFileIsLeftOut) {
+// Bug: a doubled quote counted as one byte, so a line of quotes was accepted up to 32 MiB.
+TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndAfterALongerOneTheFileIsOmitted) {
   constexpr size_t kLineMax = size_t{16} << 20;  // kCsvLineBytesMax
   const auto line = [](const std::string& begin, char fill, size_t bytes, const std::string& end) {
     return begin + std::string(bytes - begin.size() - end.size(), fill) + end;
@@ -210,7 +210,7 @@ TEST_F(ImportTest, ALineOfACsvUpToTheLimitIsReadAndBehindALongerOneTheFileIsLeft
       << report_.problems[1];
 }
 
-TEST_F(ImportTest, FilesUpToTheLimitAreLookedAtAndOneMoreIsNamed) {
+TEST_F(ImportTest, FilesUpToTheLimitAreReadAndOneMoreIsNamed) {
   const TempFolder source("/dev/shm/");
   const auto file = [&source](size_t i) {
     ASSERT_EQ(::mknod(join_path(source.path(), std::to_string(i) + ".csv").c_str(), S_IFREG | 0600, 0), 0);

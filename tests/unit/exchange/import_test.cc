@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a run that is brought in has the very points of its source, appears whole or not at all, and a second import
-// adds what is new and nothing else. Method: event files and CSV written here, exports read back, files cut and
-// damaged.
+// Goal: an imported run has exactly the points of its source, appears complete or not at all, and a second import adds
+// only what is new. Method: event files and CSV written here, exports read back, files cut and damaged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +45,7 @@ TEST(ImportReportTest, TheWorstOfItsProblemsIsTheSameInAnyOrder) {
   }
 }
 
-// A fuzzer found it: the run was refused for its begin, and nothing of the file was imported.
+// Found by a fuzzer: the run was refused for its start time, and nothing of the file was imported.
 TEST_F(ImportTest, TimesBefore1970AreKept) {
   write("table.csv", "step,time,loss\n1,-700000001,0.5\n2,10,0.25\n");
   ASSERT_TRUE(import("csv").ok()) << report_.problems.size();
@@ -179,7 +178,7 @@ TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) 
   EXPECT_EQ(report_.worst, Code::kCorrupt);
 }
 
-TEST_F(ImportTest, ARecordThatDoesNotVerifyIsLeftOutAndThoseBehindItAreTaken) {
+TEST_F(ImportTest, ARecordThatDoesNotVerifyIsOmittedAndThoseAfterItAreImported) {
   std::string bytes = scalars(0, 10);
   bytes[bytes.size() / 10 * 4 + 20] ^= 1;
   write("events.out.tfevents.1.a", bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: each row of a run stands in its live event file exactly once, wherever the process that wrote it was cut off.
-// Method: a run made by hand, the file cut at every tenth byte and gone on with, and a disk that is full meanwhile.
+// Goal: each row of a run is in its live event file exactly once, wherever the process that wrote it was killed.
+// Method: a run made by hand, the file cut at every tenth byte and continued, and a disk that is full meanwhile.
 #include "exchange/live_events.h"
 
 #include <fcntl.h>
@@ -97,7 +97,7 @@ TEST_F(LiveEventsTest, AFileThatWasCutAnywhereIsGoneOnWithAndHoldsEachRowOnce) {
   }
 }
 
-TEST_F(LiveEventsTest, AResumeAtAStepTellsTensorBoardToForgetWhatIsBehindIt) {
+TEST_F(LiveEventsTest, AResumeAtAStepMakesTensorBoardForgetLaterRows) {
   builder_.writer(run_).log("loss", 0, 1.0).log("loss", 1, 0.5).log("loss", 2, 0.25).finish();
   builder_.writer(run_, {.attempt = 2, .continues = 1, .resume_step = 1}).log("loss", 2, 0.75).commit();
   LiveEvents events({0, 2, 1});
@@ -162,9 +162,9 @@ TEST_F(LiveEventsTest, AFolderThatWasRemovedIsNotMadeAgain) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-// Bug: a file of the program that had got the descriptor's number was closed, and the event file was said to be
+// Bug: a file of the program that had received the descriptor's number was closed, and the event file was reported as
 // removed.
-TEST_F(LiveEventsTest, AClosedDescriptorIsOpenedAnewAndAFileOfOthersUnderItsNumberIsLeftAlone) {
+TEST_F(LiveEventsTest, AClosedDescriptorIsOpenedAgainAndAnotherFileUnderItsNumberIsNotTouched) {
   auto writer = builder_.writer(run_);
   writer.log("loss", 0, 1.0).commit();
   LiveEvents events({});

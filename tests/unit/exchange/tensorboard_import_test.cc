@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: an import of event files shows what TensorBoard shows of them: what a restart took back is shadowed, what is no
-// value is none. Method: events written here, as SummaryWriter(purge_step=) and a live file behind a resume have them.
+// Goal: an import of event files shows what TensorBoard shows of them: rows that a restart repeats are shadowed, and
+// invalid values are no points. Method: events written here, as SummaryWriter(purge_step=) and a live file after a
+// resume have them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +43,7 @@ void append_rows(int64_t from, int64_t to, double offset, std::string* out, cons
     append_scalar_event(tag, ValueType::kFloat64, bits_of(value), step, 1.7e9 + static_cast<double>(step), out);
 }
 
-// Bug: the rows behind the step came back beside those that took their place.
+// Bug: the rows after the step were there again, beside those that replaced them.
 TEST_F(ImportTest, ARestartShadowsWhatIsAtItsStepAndBehindIt) {
   std::string bytes;
   append_start_event(0, 1.7e9, &bytes);
@@ -90,7 +91,7 @@ TEST_F(ImportTest, ARestartInAFileOfItsOwnShadowsTheFilesBeforeIt) {
   EXPECT_EQ(rows_of(view().get(), "loss"), expected_rows(0, 30, 1000) + expected_rows(30, 40, 2000));
 }
 
-TEST_F(ImportTest, ARestartWithNothingBehindItShadowsAllTheSame) {
+TEST_F(ImportTest, ARestartWithNothingAfterItShadowsAllTheSame) {
   std::string bytes;
   append_start_event(0, 1.7e9, &bytes);
   append_rows(0, 10, 0, &bytes);
@@ -105,7 +106,7 @@ TEST_F(ImportTest, ARestartWithNothingBehindItShadowsAllTheSame) {
 
 TEST_F(ImportTest, AStartThatTakesNothingBackIsNoAttempt) {
   std::string bytes;
-  append_rows(0, 5, 0, &bytes);  // of a thread that was faster than the one that says that there is a process
+  append_rows(0, 5, 0, &bytes);  // of a thread that was faster than the thread with the first event of the process
   append_start_event(0, 1.7e9, &bytes);
   append_rows(5, 10, 0, &bytes);
   append_start_event(10, 1.7e9, &bytes);
@@ -126,7 +127,7 @@ TEST_F(ImportTest, RestartsBeyondTheLimitShadowNothingAndAreCounted) {
   EXPECT_EQ((*store)->report().left_out["restarts"], 2u);
 }
 
-// Bug: a size of 0, which the format leaves out, was taken for one element.
+// Bug: a size of 0, which the format omits, was read as one element.
 TEST_F(ImportTest, AnEmptyTensorIsNoNumber) {
   std::string shape, tensor, value, summary, event, bytes;
   wire_bytes(2, "", &shape);  // a dimension of size 0
@@ -144,7 +145,7 @@ TEST_F(ImportTest, AnEmptyTensorIsNoNumber) {
   EXPECT_EQ(report_.left_out.at("tensors"), 1u);
 }
 
-// Bug: such rows lay in 1970, and nobody said so.
+// Bug: such rows were in 1970, without a message.
 TEST_F(ImportTest, ATimeOfAnEventThatCannotBeReadIsCountedAndIsThatOfTheOneBefore) {
   std::string bytes;
   append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), 0, 1.7e9, &bytes);
@@ -161,8 +162,8 @@ TEST_F(ImportTest, ATimeOfAnEventThatCannotBeReadIsCountedAndIsThatOfTheOneBefor
   EXPECT_EQ(loss->times_us[5], 1'700'000'001'000'000);
 }
 
-// Bug: there was no point, and nothing was left out.
-TEST_F(ImportTest, AValueThatSaysItIsLongerThanItsRecordIsCounted) {
+// Bug: there was no point, and nothing was counted as omitted.
+TEST_F(ImportTest, AValueLongerThanItsRecordIsCounted) {
   std::string bytes;
   append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), 0, 1.7e9, &bytes);
   for (const std::string& summary : std::vector<std::string>{"\x0a\x20" + std::string("loss"), "\x0a"}) {

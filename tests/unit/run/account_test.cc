@@ -119,7 +119,7 @@ TEST_F(AccountTest, OfMoreLosingMetricsThanARingCountsApartTheRestIsOfNone) {
   std::vector<trk_point> points;
   for (size_t i = 0; i < kMetrics; ++i) names.push_back("m" + std::to_string(i));
   for (const std::string& name : names) points.push_back({name.data(), name.size(), trk_f64(0.5)});
-  run_behind(run_).set_pause_for_testing(hold_while_asked, nullptr);  // where calls are slow, no ring gets full
+  run_of_handle(run_).set_pause_for_testing(hold_while_asked, nullptr);  // where calls are slow, no ring gets full
   g_hold = true;
   uint64_t calls = 0;
   while (calls < 10'000'000 && series_of(run_, nullptr).points_dropped == 0) {

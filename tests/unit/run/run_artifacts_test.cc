@@ -340,11 +340,11 @@ TEST_F(RunArtifactsTest, TheCallOfCAnswersTimeoutForAVersionThatIsNotStoredInIts
   }();
   trk_run* run = nullptr;
   ASSERT_EQ(trk_init(&options, &run, nullptr), TRK_OK);
-  ASSERT_TRUE((*run_behind(run).log_artifact(draft(), {}))->wait(kLong).ok());
+  ASSERT_TRUE((*run_of_handle(run).log_artifact(draft(), {}))->wait(kLong).ok());
   write("one", "newer");
   held = true;
-  run_behind(run).set_artifact_pause_for_testing(&hold);
-  const auto logged = *run_behind(run).log_artifact(draft(), {});
+  run_of_handle(run).set_artifact_pause_for_testing(&hold);
+  const auto logged = *run_of_handle(run).log_artifact(draft(), {});
   trk_error error = TRK_ERROR_INIT;
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(trk_use_artifact(run, "data:latest", "train", &error), nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a token does what its scopes and its project say and nothing else, and the store has only its hash. Method:
+// Goal: a token allows what its scopes and its project allow and nothing else, and the store has only its hash. Method:
 // each path of the service's table, with tokens that may and that may not.
 #include "server/access.h"
 

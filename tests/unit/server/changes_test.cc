@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a client that asks with a cursor hears of each run that changed since, and a run has one folder and one label
-// for ever. Method: runs that arrive over the service.
+// Goal: a client that asks with a cursor gets each run that changed since, and a run has one folder and one label for
+// ever. Method: runs that arrive over the service.
 #include <thread>
 
 #include "server/changes.h"
@@ -23,7 +23,7 @@ class ChangesTest : public ServiceTest {
     for (const Value& run : *said.find("runs")->as_list()) out.has_uid |= *run.as_text() == uid();
     return out;
   }
-  // The store is looked at again each kChangesNs.
+  // The store is read again each kChangesNs.
   Heard ask_until_named(const std::string& cursor) {
     for (int turn = 0; turn < 1000; ++turn) {
       if (const Heard heard = ask_once(cursor); heard.has_uid) return heard;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a batch's answer acknowledges is stored once, whatever comes after it. Method: a service without a
-// transport; what its store has is asked for over it, after a restart too.
+// Goal: what a batch's response acknowledges is stored once, whatever happens after it. Method: a service without a
+// transport; the content of its store is requested from it, after a restart too.
 #include <thread>
 
 #include "server/ingest_db.h"
@@ -19,7 +19,7 @@ TEST_F(IngestTest, WhatWasAcknowledgedIsReadAtOnceAndByTheCommandsToo) {
   EXPECT_EQ(stored_frames(db), (std::vector<int64_t>{1, 2, 3, 4, 5}));
 }
 
-// The child ends in the moment in which it has the answer: mostly the frames are in ingest.db alone.
+// The child ends right after it has the response: mostly the frames are only in ingest.db then.
 // Promise P3: Acknowledged frames survive the death of the server at that moment.
 TEST_F(IngestTest, WhatWasAcknowledgedIsThereWhenTheServerDiesThen) {
   service_.reset();
@@ -79,7 +79,7 @@ TEST_F(IngestTest, ASecondServiceOnTheStoreIsRefused) {
   EXPECT_TRUE(Service::open(*Store::open(store_path()), false).ok()) << "one that only reads may be beside it";
 }
 
-TEST_F(IngestTest, AServiceThatEndsSaysThatItIsBusy) {
+TEST_F(IngestTest, AServiceThatEndsReportsBusy) {
   service_->close();
   EXPECT_EQ(post(batch(1, 1)).status, 503);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a client asks for or sends is bounded. Method: at the limit and one beyond it;
-// times are moved in the server's tables.
+// Goal: what a client requests or sends is bounded as in docs/limits.md. Method: at the limit and one beyond it; times
+// are changed in the server's tables.
 #include <fcntl.h>
 #include <sys/stat.h>
 

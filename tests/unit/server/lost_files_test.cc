@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: where somebody removes or replaces files of a received run under a live server, it acknowledges nothing on top
-// of what is gone, says so in one line, and has the run whole when the client has sent it again; nobody may remove
-// files with a command meanwhile. Method: files removed between two batches.
+// Goal: if files of a received run are removed or replaced under a live server, it acknowledges nothing after the lost
+// frames, reports it in one line, and has the complete run when the client has sent it again; commands refuse to remove
+// files meanwhile. Method: files removed between two batches.
 #include <filesystem>
 
 #include "server/ingest_db.h"
@@ -17,7 +17,7 @@ class LostFilesTest : public ServiceTest {
  protected:
   std::string run_path() const { return store_path() + "/runs/p/" + uid(); }
   int64_t whole(int64_t frames) const { return frames * static_cast<int64_t>(kFramePoints); }
-  // What a client does: it sends, hears from where, and sends from there.
+  // What a client does: it sends, gets the number of the server, and sends from there.
   void expect_sent_again(uint64_t first, uint64_t last, int64_t held) {
     ::testing::internal::CaptureStderr();
     const Value answer = json(post(batch(first, last)));
@@ -73,15 +73,15 @@ TEST_F(LostFilesTest, WhatIsAcknowledgedBeforeAnEarlierStateOfAFileIsNoticedIsKe
   fs::remove(db + "-shm");
   fs::rename(backup, db);
   EXPECT_EQ(acked(post(batch(6, 6))), 6);
-  EXPECT_EQ(points(), whole(3)) << "the first to look at the file";
+  EXPECT_EQ(points(), whole(3)) << "the first reading of the file";
   EXPECT_EQ(kept_aside(), 1U);
   EXPECT_EQ(json(post(batch(7, 7))).int_or("acked_seq", -1), 3);
   EXPECT_EQ(acked(post(batch(4, 7))), 7);
   EXPECT_EQ(points(), whole(7));
 }
 
-// The server died before it moved frame 2, and somebody removed the file before it started again.
-TEST_F(LostFilesTest, WhatWaitsOnTopOfALostFileIsKeptAsideAfterAStart) {
+// The server died before it moved frame 2, and the file was removed before it started again.
+TEST_F(LostFilesTest, UnitsAfterALostFileGoIntoQuarantineAfterAStart) {
   EXPECT_EQ(acked(post(batch(1, 1))), 1);
   EXPECT_EQ(points(), whole(1));
   service_.reset();

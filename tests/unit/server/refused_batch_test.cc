@@ -66,7 +66,7 @@ TEST_F(RefusedBatchTest, OneWhoseFrameIsOfAnotherWriterOrNumber) {
   expect_refused(encode_batch({writer_, 0, {{BatchUnitKind::kSegment, 0, 1, 1, 0, own}}}), 400);
 }
 
-// A frame that breaks no CRC: of all units before it nothing is stored either.
+// A frame with a right CRC and bad content: of the units before it nothing is stored either.
 TEST_F(RefusedBatchTest, OneWithASoundUnitBeforeABadOne) {
   const std::string good = encode_frame(test_frame(writer_, 1));
   const std::string bad = encode_frame(test_frame(test_identity(), 2));
@@ -98,7 +98,7 @@ TEST_F(RefusedBatchTest, OneWithoutAProjectOrWithALabelThatIsNone) {
   expect_refused(batch(1, 1), 400);
 }
 
-// Any other character is allowed in a name, and none of them leads elsewhere.
+// Any other character is allowed in a name, and none of them leads to another folder.
 // Promise P12: A name from a client never becomes a path.
 TEST_F(RefusedBatchTest, NoNameBecomesAPath) {
   for (const std::string name : {"../../escaped", "/etc/escaped", "..", ".", "a/b", "%2e%2e%2fescaped"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a file arrives in parts, in order, and is there when all of it has the digest of its name. Method: parts over
-// the service; what it says it has received; the blob in the store.
+// Goal: a file arrives in parts, in order, and exists when all of it has the digest of its name. Method: parts over the
+// service; its reported number of received bytes; the blob in the store.
 #include "artifact/digest.h"
 #include "support/service_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a log that is appended unit by unit, frames and segments, is the log that it was copied from. Method: a
+// Goal: a log that is appended unit by unit, frames and segments, equals the log that it was copied from. Method: a
 // database with segments and frames after them, whose rows of bytes are appended to an empty one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

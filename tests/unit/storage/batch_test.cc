@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a batch is what docs/formats/http.md says, byte for byte, and parse_batch() refuses anything else. Method: the
+// Goal: a batch is as in docs/formats/http.md, byte for byte, and parse_batch() refuses anything else. Method: the
 // page's example, and batches in which one thing is wrong.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what becomes a segment, what stays, and when. Method: the tables of a database that is compacted step by step.
-// That readers find the same rows is tests/unit/query/view/compacted_test.cc, that crashes cost nothing
+// Goal: what becomes a segment, what remains a frame, and when. Method: the tables of a database that is compacted step
+// by step. That readers find the same rows is tested in tests/unit/query/view/compacted_test.cc, crashes in
 // tests/fault/compaction_test.cc.
 #include "storage/database/compaction.h"
 
@@ -77,7 +77,7 @@ TEST_F(CompactionTest, FramesWaitUntilThereAreEnoughForASegment) {
   EXPECT_EQ(stored_frames(path()), one_to(kCompactFramesMin));
 }
 
-TEST_F(CompactionTest, NothingIsTouchedBehindTheFrameThatAServerHasAcknowledged) {
+TEST_F(CompactionTest, NothingIsTouchedAfterTheFrameThatAServerHasAcknowledged) {
   append(3 * kCompactFramesMin);
   compact(0);
   EXPECT_EQ(segments(), Ranges());
@@ -98,7 +98,7 @@ TEST_F(CompactionTest, SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes)
       if (!db_->compact(UINT64_MAX)) break;
   }
   EXPECT_LT(segments().size(), 3 * kCompactionFactor);
-  EXPECT_LT(steps, 200 + 200 / 6 + 200) << "one of frames, a few merges, and a look whether there is more";
+  EXPECT_LT(steps, 200 + 200 / 6 + 200) << "one of frames, a few merges, and one check for more";
   EXPECT_EQ(stored_frames(path()), one_to(200 * kCompactFramesMin));
   ASSERT_TRUE(db_->finish().ok());
   EXPECT_EQ(segments(), (Ranges{{1, 200 * kCompactFramesMin}}));
@@ -152,7 +152,7 @@ TEST_F(CompactionTest, SeriesCoverWhatASegmentHolds) {
   }
 }
 
-// So a row that is logged meanwhile waits for one segment, never for the backlog: between two steps the writer looks at
+// So a row that is logged meanwhile waits for one segment, never for the backlog: between two steps the writer checks
 // its queue.
 TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetweenTwo) {
   constexpr uint64_t kBacklog = 40;
@@ -175,7 +175,7 @@ TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetwe
 }
 
 // Further ones are merged when the file is opened the next time.
-TEST(ManySegmentsTest, SoManySmallSegmentsAreLookedAtAndNothingIsLost) {
+TEST(ManySegmentsTest, SoManySmallSegmentsAreConsideredAndNothingIsLost) {
   set_compaction_gather_for_testing(60'000'000'000);
   TempFolder folder;
   const WriterIdentity identity = test_identity();

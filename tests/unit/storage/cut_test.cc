@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Files of a small run that end at any byte: what is read are whole frames as they were logged, and what is missing is
-// said, or is what a death leaves too: an earlier commit, the records in front of the last.
+// Files of a small run that end at any byte: readers get whole frames as they were logged, and report what is missing,
+// unless a death can leave the same: an earlier commit, or all records before the last.
 // Method: a database of frames, one with a segment, a WAL and a .frames file, each cut at every byte with
-// TRACKER_TEST_KILLS, else at each kStrideCut'th and all around the ends of pages; every row is compared.
+// TRACKER_TEST_KILLS, else at each kStrideCut'th and at all ends of pages; every row is compared.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class RowsVisitor : public LogVisitor {
   }
 };
 
-// What a reader says of a file.
+// What a reader reports of a file.
 struct Said {
   bool readable = false;
   std::string problem;  // the first one; empty: none is named
@@ -98,7 +98,7 @@ class CutTest : public ::testing::Test {
  protected:
   void SetUp() override { set_compaction_gather_for_testing(60'000'000'000); }
 
-  // Sizes from the whole down, so that a file is cut and never written.
+  // Sizes from the full one down, so that a file is cut and never written.
   static std::vector<size_t> sizes(size_t whole) {
     const bool all = std::getenv("TRACKER_TEST_KILLS") != nullptr;
     std::vector<size_t> out;
@@ -114,7 +114,7 @@ class CutTest : public ::testing::Test {
     return out;
   }
 
-  // Each frame is there as a whole or not at all: of a series only steps of whole frames, each row as it was logged.
+  // Each frame is complete or missing: of a series only steps of whole frames, each row as it was logged.
   static void expect_whole_frames(const Said& said, const std::vector<Frame>& all, size_t size) {
     ModelRows left = said.rows;
     for (const Frame& frame : all) {
@@ -129,10 +129,10 @@ class CutTest : public ::testing::Test {
       ASSERT_TRUE(there == 0 || there == of_frame.size()) << "a part of frame " << frame.seq << ", cut to " << size;
     }
     for (const auto& [series, rows] : left)
-      ASSERT_TRUE(rows.empty()) << rows.size() << " rows that nobody logged, or out of order, cut to " << size;
+      ASSERT_TRUE(rows.empty()) << rows.size() << " rows that were not logged, or out of order, cut to " << size;
   }
 
-  // A finished database cut at any byte lacks something, and says so; its file is left as it is.
+  // A finished database cut at any byte lacks something, and reading reports it; its file is not changed.
   void expect_each_cut_said(const std::string& file, const std::vector<Frame>& all) {
     const size_t whole = std::filesystem::file_size(file);
     const Said sound = said_of(file);
@@ -159,17 +159,17 @@ class CutTest : public ::testing::Test {
   WriterIdentity identity_ = test_identity();
 };
 
-TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsSaid) {
+TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsReported) {
   const std::vector<Frame> all = logged(12, 2, 60);
   {
     auto db = WriterDb::create(folder_.path(), identity_);
     for (const Frame& frame : all) ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
   }
-  settle_part(path());
+  checkpoint_part(path());
   expect_each_cut_said(path(), all);
 }
 
-TEST_F(CutTest, OfADatabaseWithASegmentItIsReadOrTheCutIsSaid) {
+TEST_F(CutTest, OfADatabaseWithASegmentItIsReadOrTheCutIsReported) {
   const std::vector<Frame> all = logged(10, 2, 300);
   {
     auto db = WriterDb::create(folder_.path(), identity_);
@@ -179,11 +179,11 @@ TEST_F(CutTest, OfADatabaseWithASegmentItIsReadOrTheCutIsSaid) {
   expect_each_cut_said(path(), all);
 }
 
-// As a machine that died has left it: of the commits in the log those count that are whole.
+// As a dead machine has left it: the complete commits in the log count.
 TEST_F(CutTest, OfAWalTheCommitsInFrontOfTheCutAreRead) {
   const std::vector<Frame> all = logged(kFramesCut);
   std::string wal, base;
-  std::vector<size_t> commits{0};  // sizes of the log behind each
+  std::vector<size_t> commits{0};  // sizes of the log after each
   {
     auto db = WriterDb::create(folder_.path(), identity_);
     for (const Frame& frame : all) {
@@ -224,7 +224,7 @@ TEST_F(CutTest, OfAFramesFileTheRecordsInFrontOfTheCutAreRead) {
   for (size_t size = whole; size-- > 0;) {
     std::filesystem::resize_file(file, size);
     const Said said = said_of(file);
-    if (size < ends[0]) {  // who wrote it is not all there
+    if (size < ends[0]) {  // the writer's identity is not complete
       ASSERT_NE(said.problem.find(file), std::string::npos) << size << ": " << said.problem;
       ASSERT_EQ(said.values(), 0u) << size;
       continue;

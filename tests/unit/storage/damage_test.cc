@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Databases with arbitrary damage: reading answers or says what is wrong, never crashes or hangs, and never writes
-// the file.
-// Method: truncations and random flipped bytes of a sound database and of a WAL; the seed is printed.
+// Databases with arbitrary damage: reading returns rows or an error, never crashes or hangs, and never writes the file.
+// Method: truncations and random flipped bytes of a valid database and of a WAL; the seed is printed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +49,7 @@ class DamageTest : public ::testing::Test {
     for (int round = 0; round < 400; ++round) {
       std::string bytes = finished_;
       const size_t flips = 1 + random() % 20;
-      // Half of them near the header and the schema, where they hurt most.
+      // Half of them near the header and the schema, where they do the most damage.
       for (size_t i = 0; i < flips; ++i) {
         const size_t at = random() % (random() % 2 == 0 ? bytes.size() : 4096);
         bytes[at] = static_cast<char>(random());
@@ -63,7 +62,7 @@ class DamageTest : public ::testing::Test {
     }
   }
 
-  // Reads all that can be read; what comes is sound, the rest is an error.
+  // Reads everything that can be read; the rows are right, the rest is an error.
   void read_everything() {
     auto reader = WriterReader::open(path());
     if (!reader.ok()) {
@@ -107,7 +106,7 @@ TEST_F(DamageTest, TruncatedWalsGiveAPrefixOfTheFrames) {
 }
 
 TEST_F(DamageTest, ATreeThatGoesInACircleIsLeft) {
-  std::mt19937_64 random(107853806);  // a reader once went round for ever in one of these
+  std::mt19937_64 random(107853806);  // a reader once looped for ever in one of these
   flip_and_read(random);
 }
 
@@ -127,8 +126,8 @@ TEST_F(DamageTest, FlippedBytesInTheWalNeverCrash) {
   }
 }
 
-// What a run with many segments still says when its database is cut: the points that its snapshot counts as lost are
-// those that reading does not give.
+// A run with many segments whose database is cut: the points that its snapshot counts as lost are those that reading
+// does not return.
 TEST_F(DamageTest, OfACutDatabaseTheSoundRowsAreReadAndTheRestIsCounted) {
   TempFolder other;
   const std::string file = db_path(other.path(), identity_);
@@ -142,9 +141,9 @@ TEST_F(DamageTest, OfACutDatabaseTheSoundRowsAreReadAndTheRestIsCounted) {
         for (uint64_t& bits : column) bits = noise();
       ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
     }
-    settle_part(file);
+    checkpoint_part(file);
     db->reset();
-    settle_part(file);
+    checkpoint_part(file);
   }
   for (const char* suffix : {"-wal", "-shm"}) remove_file(file + suffix);
   const std::string whole = *read_file(file, 10 << 20);
@@ -168,8 +167,8 @@ TEST_F(DamageTest, OfACutDatabaseTheSoundRowsAreReadAndTheRestIsCounted) {
   }
 }
 
-// All that is said of a run, as text.
-std::string told(const std::string& file, bool* damaged) {
+// All small tables of a run, as text.
+std::string small_tables(const std::string& file, bool* damaged) {
   *damaged = true;
   auto reader = WriterReader::open(file);
   const auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
@@ -188,9 +187,9 @@ std::string told(const std::string& file, bool* damaged) {
   return out;
 }
 
-// Of the ten rows of `meta` one bit of their number takes the last two away: a checksum that stood there went with the
-// row in front of it.
-TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) {
+// One bit in the number of rows of `meta` hides the last two of its ten rows: a checksum there would be hidden together
+// with the row before it.
+TEST_F(DamageTest, AFlippedBitInTheSmallTablesNeverChangesAResultSilently) {
   auto random = seeded_random();
   write(finished_);
   {
@@ -203,7 +202,7 @@ TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) 
   }
   finished_ = *read_file(path(), 10 << 20);
   bool damaged = false;
-  const std::string sound = told(path(), &damaged);
+  const std::string sound = small_tables(path(), &damaged);
   ASSERT_FALSE(damaged);
   // Each page that holds rows of one of them: the roots of so few rows.
   std::vector<size_t> pages;
@@ -224,7 +223,7 @@ TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) 
     const size_t bit = head ? round % kHeadBits : random() % (4096 * 8);
     bytes[(page - 1) * 4096 + bit / 8] = static_cast<char>(bytes[(page - 1) * 4096 + bit / 8] ^ (1 << (bit % 8)));
     write(bytes);
-    const std::string now = told(path(), &damaged);
+    const std::string now = small_tables(path(), &damaged);
     ASSERT_TRUE(damaged || now == sound) << "page " << page << ", bit " << bit;
     noticed += damaged ? 1 : 0;
   }
@@ -263,25 +262,25 @@ TEST_F(DamageTest, WhatTheSmallTablesSaidIsReadFromTheLog) {
   }
 }
 
-TEST_F(DamageTest, AWriterThatGoesOnLeavesNoChecksumBehindThatIsWrong) {
+TEST_F(DamageTest, AWriterThatContinuesLeavesNoWrongChecksum) {
   write(finished_);
   auto db = WriterDb::open_or_create(folder_.path(), identity_);
   ASSERT_TRUE(db.ok());
   ASSERT_TRUE((*db)->append({test_record(identity_, 14)}, true).ok());
   bool damaged = true;
-  (void)told(path(), &damaged);
+  (void)small_tables(path(), &damaged);
   EXPECT_FALSE(damaged);
   auto look = Sqlite::open(path(), SqliteOpen::kRead, 100);
   EXPECT_EQ(*check_table_sum(*look), TableVerdict::kNone);
   look->close();
   ASSERT_TRUE((*db)->finish().ok());
-  (void)told(path(), &damaged);
+  (void)small_tables(path(), &damaged);
   EXPECT_FALSE(damaged);
   look = Sqlite::open(path(), SqliteOpen::kReadImmutable, 100);
   EXPECT_EQ(*check_table_sum(*look), TableVerdict::kSound);
 }
 
-// The bug: a count that cannot be, or a name that is no UTF-8, kept every writer and recoverer out for good.
+// Bug: an impossible count, or a name that is not UTF-8, kept every writer and recoverer out for ever.
 TEST_F(DamageTest, AWriterRefusesADamagedFileAndContinuesInTheNextPart) {
   for (const char* sql : {
            "UPDATE meta SET value=-1 WHERE key='frame_bytes'",
@@ -294,7 +293,7 @@ TEST_F(DamageTest, AWriterRefusesADamagedFileAndContinuesInTheNextPart) {
            "UPDATE attributes SET value=x'fb3fb999999999999b'",
        }) {
     for (const bool finished : {false, true}) {
-      if (!finished && std::string_view(sql).starts_with("UPDATE attributes")) continue;  // no checksum says it
+      if (!finished && std::string_view(sql).starts_with("UPDATE attributes")) continue;  // no checksum detects it
       SCOPED_TRACE(fmt::format("{}, {}", sql, finished ? "finished" : "dead"));
       if (finished) write(finished_);
       else write(base_, wal_);
@@ -327,18 +326,18 @@ TEST_F(DamageTest, AWriterRefusesADamagedFileAndContinuesInTheNextPart) {
 }
 
 // SQLite rounds the length of a file up to pages and does not see such a cut: it reads zeros.
-TEST_F(DamageTest, ACutOfLessThanAPageIsSaid) {
+TEST_F(DamageTest, ACutOfLessThanAPageIsReported) {
   write(finished_);
   bool damaged = true;
-  const std::string sound = told(path(), &damaged);
+  const std::string sound = small_tables(path(), &damaged);
   ASSERT_FALSE(damaged);
   for (const size_t bytes : {1u, 2u, 16u, 100u, 512u, 2000u, 4000u, 4095u, 4096u, 4097u}) {
     write(finished_.substr(0, finished_.size() - bytes));
-    (void)told(path(), &damaged);
+    (void)small_tables(path(), &damaged);
     EXPECT_TRUE(damaged) << bytes;
   }
   write(finished_);
-  EXPECT_EQ(told(path(), &damaged), sound);
+  EXPECT_EQ(small_tables(path(), &damaged), sound);
   EXPECT_FALSE(damaged);
 }
 
@@ -356,11 +355,11 @@ TEST_F(DamageTest, AReaderSeesThatAFileWasCutAndThatItIsWholeAgain) {
   EXPECT_TRUE(whole->damage.empty());
 }
 
-TEST_F(DamageTest, ACutOrABitAnywhereIsNeverAnotherAnswerWithoutAWord) {
+TEST_F(DamageTest, ACutOrABitAnywhereNeverChangesAResultSilently) {
   auto random = seeded_random();
   write(finished_);
   bool damaged = false;
-  const std::string sound = told(path(), &damaged);
+  const std::string sound = small_tables(path(), &damaged);
   ASSERT_FALSE(damaged);
   int noticed = 0;
   for (int round = 0; round < 200; ++round) {
@@ -371,7 +370,7 @@ TEST_F(DamageTest, ACutOrABitAnywhereIsNeverAnotherAnswerWithoutAWord) {
     if (cut) bytes.resize(at);
     else bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
     write(bytes);
-    const std::string now = told(path(), &damaged);
+    const std::string now = small_tables(path(), &damaged);
     ASSERT_TRUE(damaged || (!cut && now == sound)) << (cut ? "cut to " : "byte ") << at << ", bit " << bit;
     noticed += damaged ? 1 : 0;
   }
@@ -393,7 +392,7 @@ std::string damaged_database(const std::string& folder, const WriterIdentity& id
     const Status finished = compacted ? (*db)->finish() : Status();
     EXPECT_TRUE(finished.ok());
   }
-  if (!compacted) settle_part(file);
+  if (!compacted) checkpoint_part(file);
   std::string bytes = *read_file(file, 10 << 20);
   const size_t page = bytes.size() / 4096 / 2;
   std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xee');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: a connection of which other code has closed a descriptor is neither used nor closed again, and what is opened
-// after it is sound. Method: another file takes the number of a descriptor of SQLite's. The last test adds databases to
-// the table of those that are open, up to its end.
+// after it works. Method: another file gets the number of a descriptor of SQLite's. The last test fills the table of
+// open databases.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ class DescriptorsTest : public ::testing::Test {
     }
     return newest;
   }
-  // As a program does that closes `fd` and opens a file of its own.
+  // As a program that closes `fd` and opens a file of its own.
   void take_over(int fd) {
     const int made = ::open(programs_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     ASSERT_GE(fd, 0);
@@ -90,7 +90,7 @@ TEST_F(DescriptorsTest, AConnectionThatFailsTheCheckIsNeitherUsedNorClosed) {
     EXPECT_EQ(*again.query_int(kCountRows), rows) << suffix;
     EXPECT_TRUE(again.exec("INSERT INTO t VALUES(4)").ok()) << suffix;
     ++rows;
-    // It has locks of its own, though the entry of the lost one says that they are held: another process sees them.
+    // It has locks of its own, though the entry of the lost one claims that they are held: another process sees them.
     ASSERT_TRUE(again.exec("BEGIN IMMEDIATE").ok());
     EXPECT_EQ(exit_code_of(run_child([&] {
                 auto other = Sqlite::open(path_, SqliteOpen::kWrite, 0);

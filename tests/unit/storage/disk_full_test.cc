@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A full disk: append says so, nothing of that call is stored, and when there is room the same call works without a
+// A full disk: append reports it, nothing of that call is stored, and when there is room the same call works without a
 // restart.
-// A database that is there is opened without making anything.
+// An existing database is opened without creating a file.
 // Method: a tmpfs of 2 MiB in a mount namespace of a child process, filled by a file that is removed later.
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -71,7 +71,7 @@ int fill_and_go_on(const std::string& folder, bool durable) {
   return 0;
 }
 
-// The bug: a temporary database was made first, also where the writer has one.
+// Bug: a temporary database was made first, even if the writer had one.
 int open_on_a_full_disk(const std::string& folder) {
   const WriterIdentity identity = test_identity();
   {

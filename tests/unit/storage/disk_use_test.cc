@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a folder takes is counted wherever its name leads, and nothing else is. Method: files of known sizes.
-// Bug: of a store that is named by a link nothing was counted, so max_disk never stopped it.
+// Goal: the space of a folder is counted wherever its name leads, and nothing else is. Method: files of known sizes.
+// Bug: nothing was counted for a store that is named by a link, so max_disk never stopped it.
 #include "storage/upkeep/disk_use.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a forked child opens depends on nothing that SQLite had open in its parent. Method: a parent with a
-// connection that reads, and a child that opens the same database anew, with its descriptors as they are or closed.
+// Goal: what a forked child opens does not depend on what SQLite had open in its parent. Method: a parent with a
+// connection that reads, and a child that opens the same database again, with its descriptors unchanged or closed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -74,7 +74,7 @@ class ForkedSqliteTest : public testing::Test {
 };
 
 // Bug: the child found its parent's entry in SQLite's table of locks, took no lock of its own, and the pages that it
-// read could be written over.
+// read could be overwritten.
 // Promise P8: A forked child that reads or records, also a daemon that closed all descriptors, has locks of its own.
 TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
   const ChildSteps steps;
@@ -128,8 +128,8 @@ TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
   EXPECT_EQ(WEXITSTATUS(status), kAllWell);
 }
 
-// Bug: all that a child opened was told another device, so SQLite did not see that a connection which the child had
-// inherited and one of its own are to the same file, and the end of the one dropped the locks of the other.
+// Bug: all files that a child opened were given another device, so SQLite did not see that an inherited connection of
+// the child and a new one are of the same file, and closing one dropped the locks of the other.
 TEST_F(ForkedSqliteTest, ADatabaseOfTheProgramKeepsItsLocksWhenAChildClosesWhatItInherited) {
   const std::string other = folder_.path() + "/programs.db";
   sqlite3* inherited = nullptr;

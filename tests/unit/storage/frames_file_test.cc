@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A .frames file says the same as a database with the same frames, at any length, and becomes that database.
-// Method: random frames into both; a file that grows under a reader; unfinished ends; files that were left half way.
+// A .frames file reads like a database with the same frames, at any length, and becomes that database. Method: random
+// frames into both; a file that grows under a reader; unfinished ends; files of builders that died.
 #include "storage/frames/frames_file.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST_F(FramesFileTest, ItSaysTheSameAsADatabaseWithTheSameFramesAndBecomesOne) {
     EXPECT_FALSE(path_exists(path()));
     EXPECT_FALSE(path_exists(db() + "-wal"));
     expect_same(live, snapshot_of(db()));
-    expect_same(live, *(*reader)->snapshot());  // the reader that was open goes over to the database
+    expect_same(live, *(*reader)->snapshot());  // the open reader switches to the database
     EXPECT_EQ((*WriterDb::open_or_create(folder_.path(), identity_))->positions().size(), positions.size());
   }
 }

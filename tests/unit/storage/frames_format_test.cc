@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a .frames file: as documented, a prefix of it is a prefix of its records, and damage costs what it hits.
-// Method: the worked example of docs/formats/frames-file.md; every truncation; random flipped bytes, the seed is
-// printed.
+// The bytes of a .frames file: as documented, a prefix of it is a prefix of its records, and damage affects only the
+// damaged records. Method: the worked example of docs/formats/frames-file.md; every truncation; random flipped bytes,
+// the seed is printed.
 #include "storage/frames/frames_format.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: levels come and go with their segments, cost little, and a database without them is like any other. Method: the
-// table of a database that is compacted, read through SQL. That charts from them are exact: query/step_chart_test.cc.
+// Goal: levels are made and deleted with their segments, cost little, and a database without them reads the same.
+// Method: the table of a database that is compacted, read through SQL. That charts from them are exact:
+// query/step_chart_test.cc.
 #include "storage/database/levels.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ class LevelsTest : public ::testing::Test {
   }
   std::string path() const { return db_path(folder_.path(), identity_); }
 
-  // `falls`: each frame begins at step 0 again.
+  // `falls`: each frame starts at step 0 again.
   void append(uint64_t frames, size_t rows, bool falls = false) {
     for (uint64_t i = 0; i < frames; ++i) {
       Frame frame = test_frame(identity_, db_->last_seq() + 1, 2, rows);
@@ -39,7 +40,7 @@ class LevelsTest : public ::testing::Test {
     auto db = Sqlite::open(path(), SqliteOpen::kRead, 1000);
     return db->query_int(sql).value_or(-1);
   }
-  // Rows of levels of no segment that is there.
+  // Rows of levels whose segment does not exist.
   int64_t orphans() const {
     return number(
         "SELECT count(*) FROM levels WHERE NOT EXISTS (SELECT 1 FROM segments WHERE segments.first_seq="
@@ -162,7 +163,7 @@ TEST_F(LevelsTest, SegmentsThatRiseButOverlapLoseTheirsWhenTheyAreMerged) {
   EXPECT_EQ(number("SELECT count(*) FROM levels"), 0);
 }
 
-// Whatever rows of the levels that the columns of the only segment give as it is checked.
+// All rows of levels that a check of the only segment makes from its columns.
 std::vector<SegmentLevels::Row> found_by_check(const std::string& path) {
   auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
   auto row = db->prepare("SELECT data FROM segments");

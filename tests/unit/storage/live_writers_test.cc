@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: who resumes a run learns who else records it. Method: identities and snapshots made by hand, as they would be
-// found of a process of this machine and of others.
+// Goal: a process that resumes a run finds out which others record it. Method: identities and snapshots made by hand,
+// as those of a process of this machine and of others.
 #include "storage/recovery/live_writers.h"
 
 #include <gtest/gtest.h>

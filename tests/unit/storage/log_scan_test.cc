@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// P11: a reader of ours holds no read transaction longer than 250 ms, however long its log and slow what takes it.
-// Method: a visitor that needs 2 ms a frame; another process commits and moves the WAL into the database, which SQLite
-// does only as far as the oldest transaction has seen: how long a commit waits for that is the measure.
+// P11: no reader of ours holds a read transaction longer than 250 ms, however long its log and slow its visitor.
+// Method: a visitor that needs 2 ms a frame; another process commits and checkpoints the WAL, which SQLite does only up
+// to the oldest transaction: the measure is how long a commit waits for that.
 #include "storage/database/log_scan.h"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ class CountingVisitor : public LogVisitor {
   uint64_t points = 0, segments = 0;
 };
 
-// As on a machine so busy that listing the segments alone takes the time of a round.
+// As on a machine so busy that listing the segments takes the whole time of a round.
 TEST(LogScanTest, AReaderWhoseRoundsAreOverAtOnceReadsEverything) {
   TempFolder folder;
   const WriterIdentity identity = test_identity();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a live writer takes for its own: a log that was removed, replaced or cut while a commit ran is not. Method:
-// plain files in a temporary folder.
+// A live writer notices a log that was removed, replaced or cut while a commit ran. Method: plain files in a temporary
+// folder.
 #include "storage/database/part_files.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST_F(PartFilesTest, ALogThatGrowsAndALongOneThatSqliteCutsAreOurs) {
   EXPECT_EQ(change(), PartChange::kNone);
 }
 
-TEST_F(PartFilesTest, ALogThatWentWasReplacedOrCutInACommitIsNotTakenForOurs) {
+TEST_F(PartFilesTest, ALogThatWasRemovedReplacedOrCutInACommitIsNotOurs) {
   const auto harms = {+[](const std::string& log) { std::filesystem::remove(log); },
                       +[](const std::string& log) { std::filesystem::resize_file(log, 4000); },
                       +[](const std::string& log) {
@@ -64,13 +64,13 @@ TEST_F(PartFilesTest, ALogThatWentWhileTheDatabaseWasOpenedIsMissed) {
   EXPECT_EQ(change(), PartChange::kWalGone);
 }
 
-TEST_F(PartFilesTest, ACheckpointMayCutBothFilesAndNobodyElseTheDatabase) {
+TEST_F(PartFilesTest, ACheckpointMayCutBothFilesAndNothingElseTheDatabase) {
   std::filesystem::resize_file(db_, 4096);
   EXPECT_EQ(change(), PartChange::kCut);
   std::filesystem::resize_file(log_, 0);
   files_.checkpointed(db_);
   EXPECT_EQ(change(), PartChange::kNone);
-  files_.checkpointed(db_, 12'288);  // it has room for so many pages, and another program has cut it meanwhile
+  files_.checkpointed(db_, 12'288);  // space is reserved for so many pages, and another program has cut it meanwhile
   EXPECT_EQ(change(), PartChange::kCut);
 }
 

@@ -69,8 +69,8 @@ TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
   EXPECT_EQ(integrity(path), "ok");
 }
 
-// Shows that the test above tests something: this is what the locks are for. What is committed between a removal of the
-// log and the look at it before the next commit would be gone with a kill.
+// Shows that the test above can fail: the locks are needed. What is committed between a removal of the log and the
+// check of it before the next commit would be lost by a kill.
 TEST(SecondSqliteTest, WithoutTheLocksTheLogIsTakenAwayUnderTheWriter) {
   NEEDS(kLibraryCopies);
   TempFolder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Statistics of series: what the database says of a series equals what counting its rows one by one says, however the
-// rows were cut into frames. Method: random rows of every type against a plain count.
+// Statistics of series: the database's equal those of counting the rows one by one, however the rows were cut into
+// frames. Method: random rows of every type against a plain count.
 #include "storage/log/series_stats.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST(SeriesStatsTest, WithinAFrameAndAMicrosecondTheRowLoggedLastIsTheLastWhatev
   EXPECT_EQ(s.points, 2u);
 }
 
-// A call of very many keys is one frame: what is known of all of them at once took 60 MiB.
+// A call of very many keys is one frame: the statistics of all of them at once took 60 MiB.
 TEST(SeriesStatsTest, OfVeryManySeriesTheyComeInPartsThatAddUpToTheSame) {
   Frame frame;
   frame.defs = {{1, ValueType::kFloat64, "first"}};

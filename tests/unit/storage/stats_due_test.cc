@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: the rows of `series` follow the log as closely as readers need and no closer. Method: the rule at the edges of
-// its numbers, and a database that is appended to until a second connection sees that they were written.
+// Goal: the rows of `series` are written as often as readers need and no more. Method: the rule at the edges of its
+// numbers, and a database that is appended to until a second connection sees that they were written.
 #include "storage/log/stats_due.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(StatsDueTest, ADatabaseWritesTheRowsOfSeriesByThatRule) {
   auto db = WriterDb::create(folder.path(), identity);
   ASSERT_TRUE(db.ok());
   uint64_t seq = 0;
-  // The frame up to which the rows are written, behind an append of so many points.
+  // The frame up to which the rows are written, after an append of so many points.
   const auto written_after = [&](size_t points, bool durable) {
     EXPECT_TRUE((*db)->append({record_of(test_frame(identity, ++seq, 1, points))}, durable).ok());
     auto other = Sqlite::open(db_path(folder.path(), identity), SqliteOpen::kRead, 1000);
@@ -39,7 +39,7 @@ TEST(StatsDueTest, ADatabaseWritesTheRowsOfSeriesByThatRule) {
   };
   ASSERT_EQ(written_after(1, false), 1) << "none were there";
   const int64_t begun = monotonic_ns();
-  // On a machine that stood still meanwhile they are due anyway.
+  // On a machine that was stopped meanwhile they are due anyway.
   const auto expect_as_before = [&begun](int64_t found, int64_t due_after_ns, const char* why) {
     EXPECT_TRUE(found == 1 || monotonic_ns() - begun >= due_after_ns) << why << ": frame " << found;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a writer holds of very many series: each is found under its id, whatever the order in which ids came.
-// Method: random ids against a plain map.
+// A writer's table of very many series: each is found under its id, whatever the order in which ids came. Method:
+// random ids against a plain map.
 #include "storage/database/stats_table.h"
 
 #include <gtest/gtest.h>

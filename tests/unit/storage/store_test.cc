@@ -35,7 +35,7 @@ class StoreTest : public ::testing::Test {
   TempFolder folder_;
 };
 
-// What `body` answers in each of 64 processes that begin together; "" for one that failed.
+// What `body` returns in each of 64 processes that start together; "" for one that failed.
 template <typename Body>
 std::vector<std::string> race(Body&& body) {
   int start[2];
@@ -46,7 +46,7 @@ std::vector<std::string> race(Body&& body) {
     if (::fork() != 0) continue;
     char byte;
     ::close(start[1]);
-    (void)!::read(start[0], &byte, 1);  // until all are there and the parent closes its end
+    (void)!::read(start[0], &byte, 1);  // until all have started and the parent closes its end
     std::string answer = body(i);
     answer.resize(64, ' ');
     ::_exit(::write(answers[1], answer.data(), answer.size()) == 64 ? 0 : 1);
@@ -244,7 +244,7 @@ TEST_F(StoreTest, RunsAreListedNewestFirstAndDamagedFoldersAreNamed) {
   EXPECT_TRUE(s.list_runs("none").empty());
 }
 
-// Bug: `echo {} > run.json` hid a whole run whose databases were sound.
+// Bug: `echo {} > run.json` hid a whole run whose databases were intact.
 TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGone) {
   StoreBuilder builder;
   const RunFolder run = builder.run("p", "r");
@@ -269,7 +269,7 @@ TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGo
   }
 }
 
-// All but one of these runs are links to the folder of one: what is asked of each is whether it is there.
+// All but one of these runs are links to the folder of one: only their existence is checked.
 TEST_F(StoreTest, SoManyRunsOfAProjectAreCalledTheSame) {
   constexpr int kLabelTriesMax = 100'000;  // src/storage/store/store.cc
   Store s = store();
@@ -294,7 +294,7 @@ TEST(RunFolderTest, SoManyTriesToMakeItMayBeLostToRemovals) {
   EXPECT_EQ(tries, 1) << "another error is none that goes away";
 }
 
-// In a folder that is removed nothing can be made, as if each try were lost.
+// In a folder that is removed nothing can be created, as if each try were lost.
 TEST(RunFolderTest, AStoreThatIsRemovedForGoodIsAnErrorAndNoEndlessLoop) {
   TempFolder folder;
   const std::string path = folder.path() + "/store";

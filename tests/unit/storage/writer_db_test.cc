@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The writing side: what append() acknowledged is there after any end of the process, nothing is stored twice, and
+// The writing side: what append() acknowledged is stored after any end of the process, nothing is stored twice, and
 // finish() leaves a plain file. Method: a real database in a temporary folder, child processes that die.
 #include "storage/database/writer_db.h"
 
@@ -91,8 +91,8 @@ TEST_F(WriterDbTest, ARepeatedAppendStoresNothingTwice) {
   EXPECT_EQ(found.series[0].points, 6u);
 }
 
-// Bug: a flush of an idle process, just after its file was opened again, made frames that another process had stored
-// under its next numbers its own; what it logged then was taken for stored.
+// Bug: a flush of an idle process, just after its file was opened again, adopted frames that another process had stored
+// under its next numbers; what it logged then counted as stored.
 TEST_F(WriterDbTest, AnAppendWithoutFramesTakesNoForeignOnesForItsOwn) {
   auto other = create();
   ASSERT_TRUE(other->append({test_record(identity_, 1), test_record(identity_, 2)}, true).ok());
@@ -253,7 +253,7 @@ TEST_F(WriterDbTest, ConfigIsKeptByPathAndALaterMapReplacesWhatStoodBelow) {
   EXPECT_EQ(keys, (std::vector<std::string>{"lr=0.2", "opt=\"sgd\""}));
 }
 
-// Regression: they were taken for paths, as config is, and a key removed those below it.
+// Regression: they were treated as paths, as config is, and a key removed those below it.
 TEST_F(WriterDbTest, KeysOfSummaryAndAttributesHideNothingBelowThem) {
   auto db = create();
   uint64_t seq = 0;
@@ -318,7 +318,7 @@ TEST_F(WriterDbTest, TheLargestStepOfTextsAndMediaIsInTheSnapshotAndNoOtherEvent
   }
 }
 
-// Names wait for the rows of their series, seconds as a rule. kNamesHeldBytesMax: 262,144 of them took 30 MiB.
+// Names wait for the rows of their series, usually seconds. kNamesHeldBytesMax: 262,144 of them took 30 MiB.
 TEST_F(WriterDbTest, VeryManyNewNamesAreWrittenWithoutWaitingForTheirTime) {
   auto db = create();
   const auto append_names = [&](uint64_t seq, uint32_t first, size_t bytes) {

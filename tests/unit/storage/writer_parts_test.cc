@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A writer's files in several parts: readers unite them, and count as lost what a part should hold and does not. A
+// A writer's files in several parts: readers unite them, and count as lost what a part should have and does not. A
 // reader that stays in a transaction cannot make the WAL grow without end. Method: parts made by hand, of both kinds; a
 // small limit of the WAL, and SQLite itself as the reader, in another process.
 #include "storage/database/writer_parts.h"
@@ -14,7 +14,7 @@
 #include <fstream>
 
 #include "base/fs.h"
-#include "storage/database/log_look.h"
+#include "storage/database/log_index.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_file.h"
 #include "storage/sqlite/sqlite.h"
@@ -29,7 +29,7 @@ namespace {
 
 constexpr uint64_t kSmallLimit = 256u << 10;
 
-// A process that sits in a read transaction on `path` until it is told to go.
+// A process that stays in a read transaction on `path` until it gets a signal to end.
 class ParkedReader {
  public:
   explicit ParkedReader(const std::string& path) {
@@ -126,11 +126,11 @@ TEST_F(WriterPartsTest, AParkedReaderMakesTheWriterLeaveThePartWhichIsWhole) {
     append(second->get(), 10);
     expect_whole();
     const int64_t begun = now_ns();
-    settle_part(path());
-    EXPECT_GE(std::chrono::nanoseconds(now_ns() - begun), kSettlePartWait * 9 / 10);
+    checkpoint_part(path());
+    EXPECT_GE(std::chrono::nanoseconds(now_ns() - begun), kCheckpointPartWait * 9 / 10);
     EXPECT_GT(wal_bytes(1), 0u);
   }
-  settle_part(path());
+  checkpoint_part(path());
   EXPECT_EQ(wal_bytes(1), 0u);
   expect_whole();
 }
@@ -160,7 +160,7 @@ TEST_F(WriterPartsTest, ALogThatAReaderHoldsIsWaitedForSoLongAndGivenBackTheNext
   expect_whole();
 }
 
-// A reader that goes within that time holds nothing up. On a busy machine it may have gone before.
+// A reader that ends within that time delays nothing. On a busy machine it may have ended before.
 TEST_F(WriterPartsTest, AReaderThatGoesMeanwhileKeepsNoLog) {
   set_wal_bytes_max_for_testing(kWalBytesMax);
   auto db = WriterDb::create(folder_.path(), identity_);
@@ -184,7 +184,7 @@ TEST_F(WriterPartsTest, AReaderThatGoesMeanwhileKeepsNoLog) {
 
 constexpr int64_t kConfigTimeUs = 77;
 
-// What a part begins with: the series, and the config.
+// The start of a part: the series, and the config.
 Frame state_frame(const WriterIdentity& identity, uint64_t seq) {
   Frame out = event_frame(identity, seq, EventType::kConfig, Value::Map{{"key", "lr"}, {"value", 0.5}}, kConfigTimeUs);
   out.defs = {{1, ValueType::kFloat64, "metric/1"}, {2, ValueType::kFloat64, "metric/2"}};
@@ -249,7 +249,7 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
     EXPECT_TRUE(out.ok()) << out.status().to_string();
     return out.value_or(WriterSnapshot());
   }
-  // Parts 1 to `last`; `held` of them are there.
+  // Parts 1 to `last`, of which `held` exist.
   void expect_held(int last, uint64_t held, const std::string& named) const {
     const auto all = static_cast<uint64_t>(last);
     const WriterSnapshot now = snapshot();
@@ -440,7 +440,7 @@ TEST_P(PartsTest, ANumberThatIsInTwoPartsCountsOnce) {
   ASSERT_TRUE((*reader)->read(&at, now.end_of_log(), &visitor).ok());
   EXPECT_EQ(at, now.end_of_log());
   EXPECT_EQ((*reader)->place_of(5)->points, 24u);
-  EXPECT_EQ(*(*reader)->look(), nullptr);
+  EXPECT_EQ(*(*reader)->log_index(), nullptr);
   EXPECT_THAT(findings(), ::testing::IsEmpty());
 }
 
@@ -460,7 +460,7 @@ TEST_P(PartsTest, AFileThatIsNotThePartOfItsNameIsNotRead) {
   if (GetParam().first != GetParam().second) return;
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);
-  if (GetParam().first == kAsDb) settle_part(file(2, kAsDb));
+  if (GetParam().first == kAsDb) checkpoint_part(file(2, kAsDb));
   remove_part(1, GetParam().first);
   std::ofstream(file(1, GetParam().first)) << *read_file(file(2, GetParam().second), 64u << 20);
   expect_held(2, 1, "says that it is part 2");
@@ -487,7 +487,7 @@ TEST_P(DatabasePartsTest, TheirPiecesAreThoseOfOneLog) {
   make_part(2, kAsDb);
   auto reader = WriterReader::open(path());
   const LogPosition end = (*reader)->snapshot()->end_of_log();
-  auto look = (*reader)->look();
+  auto look = (*reader)->log_index();
   ASSERT_TRUE(look.ok() && *look != nullptr);
   auto pieces = (*look)->pieces(end);
   ASSERT_TRUE(pieces.ok()) << pieces.status().to_string();
@@ -523,7 +523,7 @@ TEST_P(DatabasePartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
   }
 }
 
-// A part that was rolled back, as by a copy that another program has restored.
+// A part that was rolled back, as by another program that restored a copy.
 TEST_P(DatabasePartsTest, WhatAPartHasLostIsCounted) {
   make_part(1, kAsDb);
   make_part(2, kAsDb);

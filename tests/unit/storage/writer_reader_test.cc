@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is
-// named and the rest is read. Method: real files; another process; folders and mounts without write permission.
+// The reading side: live, crashed, copied and read-only databases return everything that was committed; what cannot be
+// read is named and the rest is read. Method: real files; another process; folders and mounts without write permission.
 #include "storage/writer/writer_reader.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ TEST_F(WriterReaderTest, ALiveDatabaseIsReadInItsWritersProcess) {
   EXPECT_EQ(stored_frames(path()), one_to(11));
 }
 
-// Bug: once in some hundred ends of runs a reader that polled was told that the -shm were no regular file.
-TEST_F(WriterReaderTest, ALogThatIsRemovedWhileItIsLookedAtIsNoDamage) {
+// Bug: about once in a hundred ends of runs a reader that polled reported that the -shm was not a regular file.
+TEST_F(WriterReaderTest, ALogThatIsRemovedWhileItIsReadIsNoDamage) {
   const std::string path = folder_.path() + "/x.db";
   std::atomic<bool> over = false;
   std::thread other([&] {
@@ -87,7 +87,7 @@ TEST_F(WriterReaderTest, ALiveDatabaseIsReadFromAnotherProcess) {
   EXPECT_EQ(stored_frames(path()), one_to(10));
 }
 
-TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesBehindTheStoredStatistics) {
+TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesAfterTheStoredStatistics) {
   auto db = writer_with(1, true);
   for (uint64_t seq = 2; seq <= 5; ++seq) ASSERT_TRUE(db->append({test_record(identity_, seq)}, false).ok());
   auto reader = WriterReader::open(path());
@@ -110,7 +110,7 @@ TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesBehindTheStoredStatistics) 
   EXPECT_EQ(done->series[1].last_bits, s.last_bits);
 }
 
-TEST_F(WriterReaderTest, FramesBeginBehindTheGivenOneAndStopWhenTheVisitorSaysSo) {
+TEST_F(WriterReaderTest, FramesStartAfterTheGivenOneAndStopWhenTheVisitorHasEnough) {
   auto db = writer_with(10);
   auto reader = WriterReader::open(path());
   std::vector<uint64_t> seen;

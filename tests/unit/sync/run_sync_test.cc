@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a server gets each durable frame of a run once, in units that declare gaps and losses, whatever it answers.
-// Method: databases of the test, and a server of a few lines that applies batches as docs/formats/http.md says.
+// Goal: a server gets each durable frame of a run once, in units that declare gaps and losses, whatever it responds.
+// Method: databases of the test, and a server of a few lines that applies batches as in docs/formats/http.md.
 #include "sync/run_sync.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: the server and the token that a process uses are those of the nearest that names them, and a token is used for
-// its own server alone. Method: variables and a login file in a folder of the test.
+// Goal: a process uses the server and the token of the nearest source that has them, and a token is used for its own
+// server only. Method: variables and a login file in a folder of the test.
 #include "transport/known_server.h"
 
 #include <gtest/gtest.h>

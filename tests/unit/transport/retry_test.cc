@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: what a response means and how long a client waits are as docs/formats/http.md says. Method: pure calls.
+// Goal: the meaning of a response and the wait of a client are as in docs/formats/http.md. Method: pure calls.
 #include "transport/retry.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(RetryTest, EachStatusOfThePageHasItsMeaning) {
   EXPECT_EQ(ok.document.int_or("acked_seq", 0), 7);
 }
 
-TEST(RetryTest, WhatNoTrackerServerSaysIsShownCutAndWithoutControlCharacters) {
+TEST(RetryTest, AForeignResponseIsShownCutAndWithoutControlCharacters) {
   for (const HttpResponse& each :
        {response(200, "<html>\x1b[31mhello", "text/html"), response(200, "[1]"), response(200, "{"),
         response(500, "{}"), response(302, "{}"), response(400, R"({"detail": "another service"})")}) {
@@ -55,7 +55,7 @@ TEST(RetryTest, WithoutAResponseTheReasonDecides) {
   EXPECT_EQ(judge(Status(Code::kUnsupported, "no libcurl")).kind, AnswerKind::kNoUpload);
 }
 
-TEST(RetryTest, WaitsGrowAtRandomUpToAMinuteAndBeginAnewAfterAnAnswer) {
+TEST(RetryTest, WaitsGrowAtRandomUpToAMinuteAndStartAgainAfterAnAnswer) {
   Backoff backoff;
   constexpr uint64_t kLargest = UINT64_MAX;
   for (milliseconds most = kBackoffFirst; most < kBackoffMax; most *= 2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: the link greets a server once, keeps to its limits and asks for another token once. Method: answers of the
+// Goal: the link greets a server once, keeps to its limits and requests another token once. Method: responses of the
 // test.
 #include "transport/server_link.h"
 

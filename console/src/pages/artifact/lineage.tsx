@@ -69,7 +69,7 @@ function Node({ kind, children }: { kind: "run" | "artifact" | "this"; children:
 }
 
 function RunNodes({ runs }: { runs: readonly RunReference[] }): ReactNode {
-  if (runs.length === 0) return <p className="tk-third">{texts.artifacts.nobody}</p>;
+  if (runs.length === 0) return <p className="tk-third">{texts.artifacts.noRun}</p>;
   return runs.map((run) => (
     <Node key={run.uid} kind="run">
       <RunLink project={run.project} uid={run.uid} label={run.name ?? run.id} />

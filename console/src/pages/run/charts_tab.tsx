@@ -15,7 +15,7 @@ import { Empty } from "../../ui/notes";
 
 export const SYSTEM_PREFIX = "system/";
 const AXES: readonly XAxis[] = ["step", "relative", "time"];
-/** So many metrics can be chosen as x. */
+/** How many metrics can be chosen as x. */
 const METRIC_AXES_MAX = 200;
 
 export function ChartsTab({ run }: { run: RunDetail }): ReactNode {
@@ -41,7 +41,7 @@ interface ChartsOfProps {
   axes: readonly XAxis[];
 }
 
-/** Toolbar and charts; the address says how they are shown. */
+/** Toolbar and charts; their settings are in the address. */
 export function ChartsOf({ run, metrics, prefix, ranks, axes }: ChartsOfProps): ReactNode {
   const search = useSearch({ from: "/p/$project/r/$run/$tab" });
   const navigate = useNavigate({ from: "/p/$project/r/$run/$tab" });

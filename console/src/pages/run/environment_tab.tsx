@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the run ran on, part by part, and its processes.
+// The environment of the run, part by part, and its processes.
 
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the run printed: every line can be reached, and only those in view are asked for.
+// The output of the run: every line can be reached, and only those in view are requested.
 
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -114,7 +114,7 @@ function Lines({ run, filter, total, showTime }: LinesProps): ReactNode {
   };
   useEffect(() => {
     if (isAtEnd) virtual.scrollToIndex(total - 1, { align: "end" });
-    // New lines move the view only where it was at the end.
+    // New lines move the view only if it was at the end.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [total]);
   return (
@@ -167,7 +167,7 @@ function useLines(
   );
   return useQueries({
     queries: pages.map((after) => ({
-      // A page that was full when it was read is asked for again only when the run changes.
+      // A page that was full when it was read is requested again only when the run changes.
       ...consoleQuery(uid, { ...filter, after, limit: Math.min(PAGE_LINES, total - after) }),
       placeholderData: keepPreviousData,
     })),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Media by metric: one slider of the steps that there are chooses what is shown; what is no image is a download.
+// Media by metric: one slider over the existing steps selects the shown ones; other files than images are downloads.
 
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The answers to the first questions: why it ended, its key metrics, its last lines, what it used and made, what is lost.
+// The answers to the first questions: why it ended, its key metrics, its last lines, what it used and made, what it lost.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one wants to know of a run first: does it live, how far is it, how long has it taken and does it still take.
+// The first facts of a run: whether it is alive, its progress, the time so far and the remaining time.
 
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, type ReactNode } from "react";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A run: header, tabs, and what the tab shows.
+// A run: header, tabs, and the content of the tab.
 
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";

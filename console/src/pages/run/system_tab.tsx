@@ -14,7 +14,7 @@ import { ChartsOf, SYSTEM_PREFIX } from "./charts_tab";
 
 const AXES: readonly XAxis[] = ["relative", "time"];
 
-/** undefined: there is one, and nothing to tell apart. */
+/** undefined: there is only one. */
 export function ranksOf(writers: readonly Json[]): readonly number[] | undefined {
   const ranks = new Set<number>();
   for (const writer of writers)

@@ -30,7 +30,7 @@ export const keyColumn = (kind: "config" | "metrics", key: string): KeyColumn =>
   field: fieldOf(kind, key),
 });
 
-/** What a column's header and cells need beside their content. */
+/** The properties of a column's header and cells besides their content. */
 export interface ColumnLook {
   width: number;
   isNumber: boolean;

@@ -17,7 +17,7 @@ import type { RunsSearch } from "./runs_search";
 import { PAGE_ROWS, RunsTable } from "./runs_table";
 import { useKeyColumns } from "./use_key_columns";
 
-/** From so many of the newest runs the columns are taken. */
+/** How many of the newest runs are read to find columns. */
 const RUNS_FOR_COLUMNS = 3;
 
 export function RunsPage(): ReactNode {

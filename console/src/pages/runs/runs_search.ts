@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an address says of the table of runs: q sort cols.
+// The settings of the table of runs in an address: q sort cols.
 
 export interface RunsSearch {
   /** The filter (docs/filter.md). */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of a project: pages of 200 by offset, of which those in view are asked for, so the scroll bar is true at any
+// The rows of a project: pages of 200 by offset, of which those in view are requested, so the scroll bar is right at any
 // number of runs.
 
 import { useQueries } from "@tanstack/react-query";

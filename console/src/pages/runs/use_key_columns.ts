@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which columns of config and metrics there are, from the newest runs; which are shown, from the address or these.
+// The available columns of config and metrics, from the newest runs; the shown ones, from the address or from these.
 
 import { useQueries } from "@tanstack/react-query";
 import { useMemo } from "react";

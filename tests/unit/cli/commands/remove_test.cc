@@ -400,7 +400,7 @@ TEST_F(RemoveTest, GcPutsARunBackThatSomebodyWrites) {
   fs::create_directories(builder_.path() + "/trash");
   fs::rename(folder("live"), builder_.path() + "/trash/0123456789abcdef.moved");
   EXPECT_EQ(run({"gc"}), kExitFailed);
-  EXPECT_NE(err_.find("was put back"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("was restored"), std::string::npos) << err_;
   EXPECT_TRUE(fs::exists(folder("live") + "/run.json"));
 }
 

@@ -71,7 +71,7 @@ TEST_F(StoreIdentityTest, WhereTooManyAreKeptTheDamagedOneStaysAndIsSaid) {
   for (int i = 1; i <= kDamagedKeptMax; ++i) std::ofstream(file() + ".damaged-" + std::to_string(i)) << "{";
   const auto store = Store::open_or_create(builder_.path());
   ASSERT_TRUE(store.ok());
-  EXPECT_NE(store->problem().find("it cannot be written anew: 100 damaged files are kept"), std::string::npos);
+  EXPECT_NE(store->problem().find("it cannot be written again: 100 damaged files are kept"), std::string::npos);
   EXPECT_EQ(*read_file(file(), 100), "{\n\x01");
 }
 
@@ -116,7 +116,7 @@ TEST_F(StoreIdentityTest, ReadersOfRunsWithoutAStoreFileSayWhatIsMissingAndWhatM
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{{"ls"}, {"verify"}, {"gc"}}) {
     EXPECT_NE(run(command), kExitOk);
     EXPECT_NE(err_.find("store.json is missing"), std::string::npos) << command.front() << err_;
-    EXPECT_NE(err_.find("makes it anew"), std::string::npos) << command.front() << err_;
+    EXPECT_NE(err_.find("makes it again"), std::string::npos) << command.front() << err_;
   }
   EXPECT_EQ(run({"doctor"}), kExitOk) << err_;
   EXPECT_NE(out_.find("store.json is missing"), std::string::npos) << out_;

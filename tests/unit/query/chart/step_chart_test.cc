@@ -12,7 +12,7 @@
 #include <random>
 
 #include "storage/database/compaction.h"
-#include "storage/database/log_look.h"
+#include "storage/database/log_index.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/writer/writer_reader.h"
 #include "support/chart_difference.h"
@@ -304,14 +304,14 @@ TEST_F(LongSeriesTest, ChartsOfAnOpenRunOutliveTheMergingOfItsSegments) {
 
 TEST_F(LongSeriesTest, LevelsThatAreMoreThanIsRememberedAreReadAgain) {
   const std::string path = log_long();
-  LookMemory memory;
+  LogIndexCache memory;
   const auto visited_twice = [&] {
     auto reader = WriterReader::open(path);
     auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
     std::vector<Sqlite> dbs;
     dbs.push_back(std::move(*db));
-    memory = LookMemory();
-    LogLook look({path}, std::move(dbs), {LogPosition()}, &memory);
+    memory = LogIndexCache();
+    LogIndex look({path}, std::move(dbs), {LogPosition()}, &memory);
     EXPECT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
     size_t rows = 0;
     for (int i = 0; i < 2; ++i) rows += (*look.coarse_levels(1, 1, false))->size();
@@ -319,9 +319,9 @@ TEST_F(LongSeriesTest, LevelsThatAreMoreThanIsRememberedAreReadAgain) {
   };
   const size_t all = visited_twice();
   EXPECT_EQ(memory.levels.size(), 1u);
-  EXPECT_LE(memory.level_bytes, kLookMemoryBytesMax);
+  EXPECT_LE(memory.level_bytes, kLogIndexCacheBytesMax);
   sql(path, fmt::format("UPDATE levels SET data=zeroblob({}) WHERE id=(SELECT min(id) FROM levels WHERE level=1)",
-                        kLookMemoryBytesMax)
+                        kLogIndexCacheBytesMax)
                 .c_str());
   EXPECT_EQ(visited_twice(), all);
   EXPECT_TRUE(memory.levels.empty());
@@ -333,8 +333,8 @@ TEST_F(LongSeriesTest, LevelsOverTimesAreReadWithThoseOverStepsWhereTheyAreAsked
   auto reader = WriterReader::open(path);
   std::vector<Sqlite> dbs;
   dbs.push_back(std::move(*Sqlite::open(path, SqliteOpen::kRead, 1000)));
-  LookMemory memory;
-  LogLook look({path}, std::move(dbs), {LogPosition()}, &memory);
+  LogIndexCache memory;
+  LogIndex look({path}, std::move(dbs), {LogPosition()}, &memory);
   ASSERT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
   const auto steps = *look.coarse_levels(1, 1, false), both = *look.coarse_levels(1, 1, true);
   ASSERT_EQ(steps->size(), both->size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "storage/store/close_names.h"
+#include "storage/store/did_you_mean.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/lasting_fd.h"
+#include "base/guarded_fd.h"
 
 #include <sys/stat.h>
 
@@ -7,14 +7,14 @@
 
 namespace tracker::internal {
 
-LastingFd::LastingFd(Fd fd) : fd_(std::move(fd)) {
+GuardedFd::GuardedFd(Fd fd) : fd_(std::move(fd)) {
   struct stat st;
   if (!fd_ || ::fstat(fd_.get(), &st) != 0) return;
   device_ = st.st_dev;
   inode_ = st.st_ino;
 }
 
-LastingFd& LastingFd::operator=(LastingFd&& other) noexcept {
+GuardedFd& GuardedFd::operator=(GuardedFd&& other) noexcept {
   if (this == &other) return *this;
   reset();
   fd_ = std::move(other.fd_);
@@ -23,14 +23,14 @@ LastingFd& LastingFd::operator=(LastingFd&& other) noexcept {
   return *this;
 }
 
-bool LastingFd::is_ours() const {
+bool GuardedFd::is_ours() const {
   struct stat st;
   if (!fd_) return false;
   if (::fstat(fd_.get(), &st) != 0) return errno != EBADF;  // the server of a network file system has forgotten it
   return st.st_dev == device_ && st.st_ino == inode_;
 }
 
-void LastingFd::reset() {
+void GuardedFd::reset() {
   if (fd_ && !is_ours()) (void)fd_.release();
   fd_.reset();
 }

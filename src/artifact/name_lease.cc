@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "artifact/held_name.h"
+#include "artifact/name_lease.h"
 
 #include <fcntl.h>
 
@@ -24,17 +24,17 @@ struct flock byte_of(std::string_view name, short type) {
 
 }  // namespace
 
-HeldName::HeldName(const std::string& folder, std::string_view name) {
-  // A shared lock needs no more than reading: the file may be another user's.
-  auto fd = open_file(join_path(folder, kHeldNamesFile), O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, kLockMode);
+NameLease::NameLease(const std::string& folder, std::string_view name) {
+  // A shared lock needs only the right to read: the file may be another user's.
+  auto fd = open_file(join_path(folder, kLeasesFile), O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, kLockMode);
   if (!fd.ok()) return;
   struct flock lock = byte_of(name, F_RDLCK);
-  // Never unlocked but by closing: in a forked child that would be the parent's lock too.
-  if (::fcntl(fd->get(), F_OFD_SETLK, &lock) == 0) lock_ = LastingFd(std::move(*fd));
+  // Released only by closing: an explicit unlock in a forked child would release the parent's lock too.
+  if (::fcntl(fd->get(), F_OFD_SETLK, &lock) == 0) lock_ = GuardedFd(std::move(*fd));
 }
 
-HeldNames::HeldNames(const std::string& folder) {
-  auto fd = open_file(join_path(folder, kHeldNamesFile), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+NameLeases::NameLeases(const std::string& folder) {
+  auto fd = open_file(join_path(folder, kLeasesFile), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!fd.ok()) return;
   lock_ = std::move(*fd);
   const FsKind kind = fs_kind(folder);
@@ -42,9 +42,9 @@ HeldNames::HeldNames(const std::string& folder) {
   known_ = (kind == FsKind::kLocal || kind == FsKind::kTmpfs) && ::fcntl(lock_.get(), F_OFD_GETLK, &lock) == 0;
 }
 
-bool HeldNames::holds(std::string_view name) const {
+bool NameLeases::holds(std::string_view name) const {
   if (!lock_) return false;
-  struct flock lock = byte_of(name, F_WRLCK);  // asked for, never taken: that needs no right to write
+  struct flock lock = byte_of(name, F_WRLCK);  // only queried, never taken: that needs no right to write
   if (::fcntl(lock_.get(), F_OFD_GETLK, &lock) != 0) return known_;
   return lock.l_type != F_UNLCK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: a descriptor that somebody else closed is noticed, and what has its number now is left alone. Method: real
-// descriptors, closed by their number.
-#include "base/lasting_fd.h"
+// Goal: a descriptor that other code closed is noticed, and the file that has its number now is not touched. Method:
+// real descriptors, closed by their number.
+#include "base/guarded_fd.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace tracker::internal {
 namespace {
 
-class LastingFdTest : public ::testing::Test {
+class GuardedFdTest : public ::testing::Test {
  protected:
   // Of a file that has a name: the number of an inode that is free may be given away at once.
   Fd make() {
@@ -25,31 +25,31 @@ class LastingFdTest : public ::testing::Test {
     paths_.push_back(path);
     return Fd(fd);
   }
-  ~LastingFdTest() override {
+  ~GuardedFdTest() override {
     for (const std::string& path : paths_) ::unlink(path.c_str());
   }
   static bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
   std::vector<std::string> paths_;
 };
 
-TEST_F(LastingFdTest, ItsOwnFileIsClosed) {
+TEST_F(GuardedFdTest, ItsOwnFileIsClosed) {
   int number = -1;
   {
-    const LastingFd fd(make());
+    const GuardedFd fd(make());
     number = fd.get();
     EXPECT_TRUE(fd.is_ours());
   }
   EXPECT_FALSE(is_open(number));
 }
 
-TEST_F(LastingFdTest, AFileThatHasItsNumberNowStaysOpen) {
-  LastingFd fd(make());
+TEST_F(GuardedFdTest, AFileThatHasItsNumberNowStaysOpen) {
+  GuardedFd fd(make());
   const int number = fd.get();
   ::close(number);
   EXPECT_FALSE(fd.is_ours());
   ASSERT_EQ(make().release(), number);  // the lowest number that is free
   EXPECT_FALSE(fd.is_ours());
-  LastingFd moved;
+  GuardedFd moved;
   moved = std::move(fd);
   EXPECT_FALSE(moved.is_ours());
   moved.reset();
@@ -58,7 +58,7 @@ TEST_F(LastingFdTest, AFileThatHasItsNumberNowStaysOpen) {
   ::close(number);
 }
 
-TEST_F(LastingFdTest, NoneIsNobodys) { EXPECT_FALSE(LastingFd().is_ours()); }
+TEST_F(GuardedFdTest, AnEmptyOneIsNotOurs) { EXPECT_FALSE(GuardedFd().is_ours()); }
 
 }  // namespace
 }  // namespace tracker::internal

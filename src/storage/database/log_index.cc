@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "storage/database/log_look.h"
+#include "storage/database/log_index.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ Result<LevelRows> coarsest(Sqlite& db, uint32_t series, LevelAxis axis) {
   return LevelRows::open(db, series, level_number(axis, kLevels - 1), 0, INT64_MAX);
 }
 
-// Rows of both axes are read in step, while the page that may hold both is in the cache.
+// Rows of both axes are read together, while a page that may hold both is in the cache.
 Status read_coarse(Sqlite& db, uint32_t series, bool with_times, std::vector<CoarseLevels>* out) {
   auto steps = coarsest(db, series, LevelAxis::kSteps);
   if (!steps.ok()) return steps.status();
@@ -54,16 +54,16 @@ Status read_coarse(Sqlite& db, uint32_t series, bool with_times, std::vector<Coa
 
 }  // namespace
 
-LogLook::LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, std::vector<LogPosition> begins,
-                 LookMemory* memory)
+LogIndex::LogIndex(std::vector<std::string> paths, std::vector<Sqlite> dbs, std::vector<LogPosition> begins,
+                   LogIndexCache* memory)
     : memory_(memory) {
   for (size_t i = 0; i < dbs.size(); ++i)
     parts_.push_back({std::move(paths[i]), std::move(dbs[i]), begins[i], 0, false});
 }
 
-LogLook::~LogLook() { (void)rest().ok(); }
+LogIndex::~LogIndex() { (void)rest().ok(); }
 
-Status LogLook::rest() {
+Status LogIndex::rest() {
   Status status;
   for (Part& part : parts_) {
     if (part.begun_ns == 0) continue;
@@ -73,7 +73,7 @@ Status LogLook::rest() {
   return status;
 }
 
-Status LogLook::begin(Part* part) {
+Status LogIndex::begin(Part* part) {
   const int64_t now = monotonic_ns();
   if (part->begun_ns != 0 && now - part->begun_ns < kLogRoundNs) return {};
   if (part->begun_ns != 0) TRACKER_RETURN_IF_ERROR(part->db.exec("COMMIT"));
@@ -86,9 +86,9 @@ Status LogLook::begin(Part* part) {
   return {};
 }
 
-Result<std::vector<LogPiece>> LogLook::pieces(const LogPosition& end) {
+Result<std::vector<LogPiece>> LogIndex::pieces(const LogPosition& end) {
   if (!memory_->pieces.empty() && memory_->end == end) return memory_->pieces;
-  *memory_ = LookMemory();
+  *memory_ = LogIndexCache();
   std::vector<LogPiece> out;
   for (size_t i = 0; i < parts_.size() && parts_[i].first.seq < end.seq; ++i) {
     LogPosition at = parts_[i].first;
@@ -100,18 +100,19 @@ Result<std::vector<LogPiece>> LogLook::pieces(const LogPosition& end) {
   return out;
 }
 
-Status LogLook::pieces_of(Part* part, int number, const LogPosition& end, LogPosition* at, std::vector<LogPiece>* out) {
+Status LogIndex::pieces_of(Part* part, int number, const LogPosition& end, LogPosition* at,
+                           std::vector<LogPiece>* out) {
   std::vector<LogRow> rows;
-  // Without a condition on the key, so that SQLite takes the index, where there is one.
+  // Without a condition on the key, so that SQLite uses the index if there is one.
   TRACKER_RETURN_IF_ERROR(
       read_rows(part->db, "SELECT first_seq, last_seq, points FROM segments", true, end.seq, &rows));
   TRACKER_RETURN_IF_ERROR(read_rows(part->db, "SELECT seq, seq, points FROM frames", false, end.seq, &rows));
   std::stable_sort(rows.begin(), rows.end(), [](const LogRow& a, const LogRow& b) { return a.first < b.first; });
   const LogPosition begin = *at;
-  bool frames = false;  // the last piece is of frames of this part
+  bool frames = false;  // the last piece consists of frames of this part
   for (const LogRow& row : rows) {
     if (row.first <= at->seq || row.last < row.first)
-      return Status(Code::kCorrupt, fmt::format("{}: frame {} stands there twice", part->path, row.first));
+      return Status(Code::kCorrupt, fmt::format("{}: frame {} is there twice", part->path, row.first));
     const LogPosition next{std::min(row.last, end.seq), at->points + row.points};
     if (row.segment && row.last <= end.seq) {
       out->push_back({number, true, row.first, row.last, *at, next});
@@ -126,7 +127,7 @@ Status LogLook::pieces_of(Part* part, int number, const LogPosition& end, LogPos
     *at = out->back().end;
   }
   LogPosition to = end;
-  if (part != &parts_.back()) {  // of the last one `end` says it, be its own word damaged
+  if (part != &parts_.back()) {  // the number of the last part is in `end`, even if its own record of it is damaged
     auto meta = read_meta(part->db, part->path);
     if (!meta.ok()) return meta.status();
     if (meta->last_seq > end.seq) return {};
@@ -138,36 +139,36 @@ Status LogLook::pieces_of(Part* part, int number, const LogPosition& end, LogPos
   return {};
 }
 
-Status LogLook::levels(int part, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit) {
+Status LogIndex::levels(int part, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit) {
   Part& of = parts_[static_cast<size_t>(part) - 1];
   TRACKER_RETURN_IF_ERROR(begin(&of));
   if (!of.has_levels) return {};
   return read_levels(of.db, series, level, from, to, visit);
 }
 
-Result<std::shared_ptr<const std::vector<CoarseLevels>>> LogLook::coarse_levels(int part, uint32_t series,
-                                                                                bool with_times) {
+Result<std::shared_ptr<const std::vector<CoarseLevels>>> LogIndex::coarse_levels(int part, uint32_t series,
+                                                                                 bool with_times) {
   Part& of = parts_[static_cast<size_t>(part) - 1];
   TRACKER_RETURN_IF_ERROR(begin(&of));
   const auto known = memory_->levels.find({part, series});
   if (known != memory_->levels.end() && (known->second.with_times || !with_times)) return known->second.rows;
   std::vector<CoarseLevels> rows;
   if (of.has_levels) TRACKER_RETURN_IF_ERROR(read_coarse(of.db, series, with_times, &rows));
-  size_t bytes = sizeof(LookMemory::Levels) + 128;  // with its node: many series have none
+  size_t bytes = sizeof(LogIndexCache::Levels) + 128;  // including its node: many series have none
   for (const CoarseLevels& row : rows) bytes += sizeof row + row.steps.size() + row.times.size();
   auto out = std::make_shared<const std::vector<CoarseLevels>>(std::move(rows));
   if (memory_->pieces.empty()) return out;
-  LookMemory::Levels& levels = memory_->levels[{part, series}];
+  LogIndexCache::Levels& levels = memory_->levels[{part, series}];
   memory_->level_bytes += bytes - levels.bytes;
   levels = {with_times, bytes, out};
-  if (memory_->level_bytes > kLookMemoryBytesMax) {
+  if (memory_->level_bytes > kLogIndexCacheBytesMax) {
     memory_->levels.clear();
     memory_->level_bytes = 0;
   }
   return out;
 }
 
-Result<std::unique_ptr<StoredSegment>> LogLook::segment(const LogPiece& piece) {
+Result<std::unique_ptr<StoredSegment>> LogIndex::segment(const LogPiece& piece) {
   Part& of = parts_[static_cast<size_t>(piece.part) - 1];
   TRACKER_RETURN_IF_ERROR(begin(&of));
   auto there = of.db.prepare("SELECT 1 FROM segments WHERE first_seq=? AND last_seq=?");
@@ -177,7 +178,7 @@ Result<std::unique_ptr<StoredSegment>> LogLook::segment(const LogPiece& piece) {
   if (!found.ok()) return found.status();
   there->reset();
   if (!*found) {
-    *memory_ = LookMemory();
+    *memory_ = LogIndexCache();
     return Status(Code::kBusy, fmt::format("{} was compacted meanwhile", of.path), "try again");
   }
   auto stored = StoredSegment::open(&of.db, piece.first_seq);
