@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 import tidy_docs
 
-LAUNCH = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "on_full", nullptr, "wait");\n'
+FILLS = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "on_full", nullptr, "wait");\n'
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ LAUNCH = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "o
     ],
 )
 def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
-    code = {"src/run/init_plan.cc": LAUNCH}
+    code = {tidy_docs.LAUNCH: FILLS}
     assert list(tidy_docs.defaults({**code, path: text % "local"})) == []
     (problem,) = tidy_docs.defaults({**code, path: text % "online"})
     assert "mode" in problem.lower()
