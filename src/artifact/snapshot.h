@@ -4,8 +4,9 @@
 // process writes through a shared mapping gives a file a new time only where the page was clean: so what is in memory
 // alone is written out before the file is stamped. Where that is not done (a tmpfs, a file server, small files of an
 // overlay) a young file is read each time. A write(2) gives it a new time only as it begins: a file that somebody has
-// open for writing is read twice and must be the same (decision 0047). Threads: one an object. Cost: reads the file
-// once; kSnapshotBufferBytes of memory for any size.
+// open for writing is read twice and must be the same. Whether it is open is what a lease says that is taken and given
+// back at once: one that is held would make a training wait. Threads: one an object. Cost: reads the file once;
+// kSnapshotBufferBytes of memory for any size.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,8 @@ namespace tracker::internal {
 
 // Limit: tries to read a file that changes meanwhile. Beyond it: the artifact is refused by name.
 constexpr int kSnapshotTriesMax = 3;
-// A write(2) of 1 MiB into the page cache takes four times the CPU of eight of 128 KiB (decision 0026).
+// A write(2) of 1 MiB into the page cache takes four times the CPU of eight of 128 KiB: 0.27 GB/s against 1.1,
+// with hash and fallocate(2).
 constexpr size_t kSnapshotBufferBytes = 128 << 10;
 // A write may give a file the time it has already, as long as the kernel's clock has not ticked: 10 ms at 100 Hz.
 constexpr std::chrono::milliseconds kTimestampTick{20};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The checksum of a database's small tables, which have none of their own: one flipped bit there would be another
-// config, another name of a metric, another end (docs/decisions/0045). It is written when the database is finished, and
-// dropped by a writer that goes on. Threads: one.
+// config, another name of a metric, another end. It is written when the database is finished, and dropped by a writer
+// that goes on: a sum that each commit changes would read each row as it was, ten times a second. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SQLite keeps descriptors of its own: for the database, its WAL and its index. Other code of the process may close
 // them (os.closerange, a close too many) and open files of its own under their numbers: SQLite would write pages into
 // these files. So each connection of ours records what it opens and checks it before each transaction, checkpoint and
-// close. A connection that fails the check is lost: it is neither used nor closed again (docs/decisions/0061). Other
+// close. A connection that fails the check is lost: it is neither used nor closed again (docs/decisions/0039). Other
 // code may still close a descriptor between the check and the end of the transaction.
 // For this, SQLite's calls of open, stat and fstat are replaced for the whole process. Connections of other code are
 // left as they are, but for the device of some files (open_databases.h). Threads: any; a SqliteFiles one at a time.
