@@ -6,7 +6,7 @@
 
 #include "errors.h"
 #include "number_from.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 
 namespace tracker::python {
 
@@ -68,7 +68,8 @@ bool report_step(RunObject* run, PyObject* object, const std::string& what) {
   const Ref repr(PyObject_Repr(object));
   std::string_view text;
   if (!repr || !utf8_of(repr.get(), &text)) PyErr_Clear();
-  internal::say("step " + std::string(text.substr(0, 40)) + " is no whole number of int64: " + what + " (said once)");
+  internal::print_line("step " + std::string(text.substr(0, 40)) + " is no whole number of int64: " + what +
+                       " (said once)");
   return true;
 }
 

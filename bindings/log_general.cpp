@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "media_hook.h"
 #include "number_from.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "run_object.h"
 #include "signals.h"
 
@@ -240,7 +240,8 @@ bool Collector::add_foreign(const Place& place, PyObject* value, std::string why
 
 bool Collector::add_number(const Place& place, const Number& number) {
   if (number.rounded && run_->values_rounded++ == 0) {
-    tracker::internal::say("'" + std::string(place.name) + "': an int beyond int64 is stored as float64 (said once)");
+    tracker::internal::print_line("'" + std::string(place.name) +
+                                  "': an int beyond int64 is stored as float64 (said once)");
   }
   const KeyTable::Slot* slot = run_->keys->find(place.key);
   uint32_t id = slot != nullptr ? run_->keys->cached_id(*slot, number.type) : 0;

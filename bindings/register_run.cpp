@@ -7,7 +7,7 @@
 #include <string>
 
 #include "handle.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "register.h"
 #include "released_gil.h"
 #include "run/run.h"
@@ -229,7 +229,7 @@ bool with_server(Work work) {
   const internal::Code code = status.code();
   const bool is_specific = code == internal::Code::kTimeout || code == internal::Code::kIo ||
                            code == internal::Code::kUnsupported || code == internal::Code::kClosed;
-  if (is_specific) internal::say(status.to_string());
+  if (is_specific) internal::print_line(status.to_string());
   else check(status);
   return status.ok();
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the documents say of defaults, against the code: part of tools/tidy.py.
 
-Defaults: init's are written once in the code (`fill` in src/run/init_options.cc) and repeated in docs/environment.md, the
-public headers and init's docstring.
+Defaults: init's are written once in the code (`fill` in src/run/init_options.cc) and repeated in docs/environment.md,
+the public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
 """
 

@@ -13,7 +13,7 @@
 #include "base/throw_memory.h"
 #include "journal/dead/dead_journal.h"
 #include "journal/ring/place.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "storage/recovery/recovery.h"
 
 namespace tracker::internal {
@@ -48,7 +48,7 @@ void recover_in_background(const Store& store, bool quiet) {
     try {
       const RecoveryReport report = recover_dead_writers(store);
       if (quiet) return;
-      for (const std::string& line : report.left) say(line);
+      for (const std::string& line : report.left) print_line(line);
     } catch (const std::exception&) {  // no memory, say: the journals stay for whoever comes next
     }
   });

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "journal/ring/wipe_memory.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "run/run.h"
 
 namespace tracker::internal {
@@ -63,7 +63,7 @@ void say_many_runs(Live* all, const Run& newest) {
   const std::vector<std::shared_ptr<Run>> runs = runs_in(all);  // let go of without the lock
   const auto count = std::count_if(runs.begin(), runs.end(), [](const auto& run) { return !run->finished(); });
   if (static_cast<size_t>(count) < kManyRuns || all->said_many.exchange(true)) return;
-  say(fmt::format(
+  print_line(fmt::format(
       "{} runs of this process are live, the newest is {}/{}: finish() is missing where one of them is done "
       "(said once)",
       count, newest.project(), newest.id()));

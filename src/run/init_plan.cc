@@ -18,7 +18,7 @@
 #include "model/value_tree.h"
 #include "pipeline/background.h"
 #include "pipeline/disk_limit.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "query/view/attempts.h"
 #include "query/view/merge.h"
 #include "query/view/run_view.h"
@@ -55,7 +55,7 @@ Status check_path_of_run(const InitPlan& plan) {
 }
 
 void take(InitPlan* plan, RunFolder folder, bool resumed) {
-  if (!folder.problem.empty()) say(folder.problem);
+  if (!folder.problem.empty()) print_line(folder.problem);
   plan->run = std::move(folder.identity);
   plan->run_dir = std::move(folder.path);
   plan->resumed = resumed;
@@ -105,11 +105,11 @@ Status missing_run(const Store& store, const InitOptions& o) {
   if (document.ok() && document->project == o.project && document->id == o.id) return {};  // made at this moment
   if (const Status newer = document.status(); newer.code() == Code::kVersion) {
     if (o.resume == "must") return newer;
-    say(newer.to_string() + "; another run is made");
+    print_line(newer.to_string() + "; another run is made");
   } else if (const std::string why = why_unreadable(store, o, document); !why.empty()) {
     const std::string text = fmt::format("{} {}, so it cannot be resumed", join_path(folder, "run.json"), why);
     if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
-    say(text + "; another run is made");
+    print_line(text + "; another run is made");
   }
   if (o.resume != "must") return {};
   const std::string asked =
@@ -260,13 +260,13 @@ Status read_past(const Store& store, const LaunchFacts& facts, InitPlan* plan) {
         std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration::zero())));
   const RecoveryReport report = recover_dead_writers(store, plan->run.uid);
   for (const RecoveredWriter& writer : report.recovered) plan->recovered_points += writer.points;
-  for (const std::string& line : report.left) say(line);
-  for (const UnfinishedRecovery& each : report.unfinished) say(each.text);
-  for (const std::string& problem : report.problems) say(problem);
+  for (const std::string& line : report.left) print_line(line);
+  for (const UnfinishedRecovery& each : report.unfinished) print_line(each.text);
+  for (const std::string& problem : report.problems) print_line(problem);
   build_ended_frames(plan->run_dir);
   auto view = RunView::open({plan->run, plan->run_dir});
   if (!view.ok())
-    say(fmt::format("earlier attempts of {} cannot be read: {}", plan->run.id, view.status().to_string()));
+    print_line(fmt::format("earlier attempts of {} cannot be read: {}", plan->run.id, view.status().to_string()));
   std::vector<WriterSnapshot> past = view.ok() ? (*view)->writers() : std::vector<WriterSnapshot>();
   // Ranks that share a run stay in it: none can begin another one for all.
   const bool may_leave = plan->options.attach_attempt == 0 && !is_shared(*plan);
@@ -292,15 +292,15 @@ Status read_past(const Store& store, const LaunchFacts& facts, InitPlan* plan) {
   if (view.ok() && may_leave) TRACKER_RETURN_IF_ERROR((*view)->unread_for_now());
   if (may_leave) TRACKER_RETURN_IF_ERROR(check_claims(plan->run_dir));
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
-    say("an earlier attempt: " + problem);
+    print_line("an earlier attempt: " + problem);
   const int64_t newest = view.ok() ? (*view)->newest_attempt() : 0;
   if (const uint64_t missing = view.ok() ? (*view)->missing_journals(newest) : 0; missing > 0)
-    say(fmt::format(
+    print_line(fmt::format(
         "{} of attempt {} left no journal here: what {} logged after the last commit is not known, and this attempt "
         "goes on after what is stored",
         missing == 1 ? "a process" : fmt::format("{} processes", missing), newest, missing == 1 ? "it" : "they"));
   if (const auto other = other_writer(report.living, past, store.path()); other && may_leave && facts.restarts == 0)
-    say(fmt::format(
+    print_line(fmt::format(
         "{}/{} {} recorded by another process too: {}; nothing of either is lost; another id keeps them apart",
         plan->run.project, plan->run.id, other->seen ? "is" : "may be", other->text()));
   plan->attempt = plan->options.attach_attempt > 0
@@ -431,14 +431,14 @@ Result<InitPlan> plan_init(const InitOptions& options) {
   Status status = store.status();
   if (store.ok()) {
     plan.store = store->id();
-    if (!store->problem().empty()) say(store->problem());
+    if (!store->problem().empty()) print_line(store->problem());
     if (!plan.awaits) status = choose_run(&*store, &plan, facts);
     const bool has_folder = status.ok() && plan.resumed && plan.store_problem.ok();
     Status past = has_folder ? list_dir(plan.run_dir).status() : Status();
     if (past.ok() && status.ok() && plan.resumed) past = read_past(*store, facts, &plan);
     if (!past.ok()) {
       if (!may_begin_another(plan)) return Status(past.code(), past.to_string() + ": the run cannot be resumed");
-      say(past.to_string() + ": the run cannot be resumed; another run is made");
+      print_line(past.to_string() + ": the run cannot be resumed; another run is made");
       status = begin_another(&*store, &plan, facts);
     }
   }

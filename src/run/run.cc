@@ -30,7 +30,7 @@ namespace {
 // `said`: the line last said, and in which process.
 void say_of_ranks(const std::string& line, std::atomic<uint64_t>& said) {
   const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
-  if (said.exchange(now) != now) say(line);
+  if (said.exchange(now) != now) print_line(line);
 }
 
 }  // namespace
@@ -107,11 +107,12 @@ Status Run::start() {
   auto journal = Journal::open(journal_options, &identity, plan.observed ? impl_->observer_hot : hot_);
   if (!journal.ok()) return journal.status();
   if (const std::string& why = (*journal)->why(); !why.empty())
-    impl_->warnings.say("journal place", fmt::format("{}: {}",
-                                                     (*journal)->kind() == JournalKind::kMemory
-                                                         ? "the journal is in private memory and dies with the process"
-                                                         : "the journal is in " + parent_path(identity.journal_dir),
-                                                     why));
+    impl_->warnings.warn_once("journal place",
+                              fmt::format("{}: {}",
+                                          (*journal)->kind() == JournalKind::kMemory
+                                              ? "the journal is in private memory and dies with the process"
+                                              : "the journal is in " + parent_path(identity.journal_dir),
+                                          why));
   std::function<std::optional<JoinedRun>(const Store&)> find_run;
   if (plan.awaits) find_run = [awaits = plan.awaits](const Store& store) { return awaits->look(store); };
   impl_->writer =
@@ -124,9 +125,10 @@ Status Run::start() {
       impl_->writer.reset();
       return status;
     }
-    impl_->warnings.say("threads",
-                        "no thread can be started (a limit on processes?); what fits the journal is stored by the next "
-                        "run or command, the rest is dropped and counted");
+    impl_->warnings.warn_once(
+        "threads",
+        "no thread can be started (a limit on processes?); what fits the journal is stored by the next "
+        "run or command, the rest is dropped and counted");
   }
   if (plan.options.on_sigterm == "mark") mark_at_sigterm();
   impl_->console = std::make_unique<RunConsole>([this](const std::string& payload) { return log_console(payload); });
@@ -156,7 +158,7 @@ Status Run::start() {
     if (plan.recovered_points > 0)
       line += fmt::format("; {} of a dead attempt recovered", count_text(plan.recovered_points, "point", "points"));
     if (id_was_taken) line += fmt::format("; resume=\"allow\" goes on with {}", o.id);
-    say(line);
+    print_line(line);
   }
   return {};
 }

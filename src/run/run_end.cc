@@ -210,8 +210,8 @@ void Run::say_end(RunState state, const Status& status) const {
   if (now.media.stored > 0) stored += " and " + count_text(now.media.stored, "medium", "media");
   const std::string missing = missing_text(now, status.ok(), impl_->missing_facts);
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
-  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, shell_word(id()))
-                  : fmt::format("{}: {} stored so far{}: {}", run, stored, missing, status.to_string()));
+  print_line(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, shell_word(id()))
+                         : fmt::format("{}: {} stored so far{}: {}", run, stored, missing, status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {
@@ -239,7 +239,7 @@ void Run::finish_at_exit(int exit_code, std::chrono::milliseconds timeout) {
 void Run::mark_at_sigterm() {
   impl_->sigterm = watch_sigterm(impl_->writer->identity().journal_dir);
   if (impl_->sigterm != nullptr) return impl_->writer->watch_sigterm(impl_->sigterm);
-  impl_->warnings.say(
+  impl_->warnings.warn_once(
       "on_sigterm",
       "on_sigterm=\"mark\": another handler of SIGTERM stands in front of the tracker's; where it does not "
       "call that one it is to call mark_preempting()");

@@ -14,8 +14,8 @@
 #include "journal/ring/wipe_memory.h"
 #include "model/alert.h"
 #include "model/value_tree.h"
-#include "pipeline/say.h"
 #include "pipeline/sigterm.h"
+#include "pipeline/warnings.h"
 #include "pipeline/writer.h"
 #include "run/awaited_run.h"
 #include "run/init_plan.h"
@@ -53,7 +53,7 @@ struct Run::Impl {
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
-  SayOnce warnings{plan.run};
+  Warnings warnings{plan.run};
   SigtermMark* sigterm = nullptr;   // null: the signal is left alone
   std::shared_ptr<StopWatch> stop;  // never null
 

@@ -31,9 +31,9 @@ uint32_t Run::series_id(std::string_view name, ValueType type) noexcept try {
   std::string renamed;
   if (is_system_series(name)) {
     renamed = name_of_program(name);
-    impl_->warnings.say("system series",
-                        fmt::format("metrics named {0}... are what the tracker samples: '{1}' is stored as '{2}{1}'",
-                                    kSystemPrefix, name.substr(0, 80), kProgramPrefix));
+    impl_->warnings.warn_once(
+        "system series", fmt::format("metrics named {0}... are what the tracker samples: '{1}' is stored as '{2}{1}'",
+                                     kSystemPrefix, name.substr(0, 80), kProgramPrefix));
     name = renamed;
   }
   if (const Status status = check_key(name); !status.ok()) {
@@ -43,7 +43,7 @@ uint32_t Run::series_id(std::string_view name, ValueType type) noexcept try {
   const uint32_t id = use.get()->series_id(name, type);
   if (id == 0) {
     use.get()->count_loss(0, LossReason::kKeyLimit, 1);
-    impl_->warnings.say(
+    impl_->warnings.warn_once(
         "series limit",
         fmt::format("no more metrics can be defined ({} at most, and while the journal has room); points "
                     "of further ones are dropped and counted",
@@ -67,7 +67,7 @@ void Run::drop_values(std::string_view name, ValueType type, uint64_t values, st
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;
   use.get()->count_loss(id, LossReason::kDevice, values);
-  impl_->warnings.say("device", fmt::format("values on a device are dropped and counted: {}", why));
+  impl_->warnings.warn_once("device", fmt::format("values on a device are dropped and counted: {}", why));
 } catch (const std::bad_alloc&) {}
 
 void Run::count_rejected(std::string_view key, std::string_view why, uint64_t count) noexcept try {
@@ -75,8 +75,8 @@ void Run::count_rejected(std::string_view key, std::string_view why, uint64_t co
   if (use.get() == nullptr) return;
   use.get()->count_loss(0, LossReason::kRejected, count);
   const std::string shown(key.substr(0, 80));
-  impl_->warnings.say("key " + shown,
-                      fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
+  impl_->warnings.warn_once("key " + shown,
+                            fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
 } catch (const std::bad_alloc&) {}  // counted, and without memory not said
 
 // Through the ring when it fits there, else through the bounded queue of large values.
@@ -106,9 +106,10 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
       return code;
     }
     if (code == Code::kLimit)
-      impl_->warnings.say("ring full",
-                          "more is logged than can be stored in time; texts, config or summary values that find no "
-                          "room are dropped and counted");
+      impl_->warnings.warn_once(
+          "ring full",
+          "more is logged than can be stored in time; texts, config or summary values that find no "
+          "room are dropped and counted");
     if (code != Code::kUnsupported) return code;
   }
   // Larger: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
@@ -127,12 +128,12 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
                                        : LossReason::kTooLarge,
                           1);
     if (!disk && disk_waits)
-      impl_->warnings.say("store behind",
-                          fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
+      impl_->warnings.warn_once(
+          "store behind", fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
                                       "texts are dropped and counted",
                                       kWaitingBytesMax >> 20));
     else if (!disk)
-      impl_->warnings.say(
+      impl_->warnings.warn_once(
           "large",
           fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
                       kLargeBytesMax >> 20));
@@ -208,10 +209,11 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
   }
   if (lost > 0) {
     if (const JournalUse use(hot_); use.get() != nullptr) use.get()->count_loss(0, LossReason::kRejected, lost);
-    impl_->warnings.say("config twice " + given_twice.substr(0, 80),
-                        fmt::format("config has two values for '{}' (a '/' in a key leads into a dict below it): the "
-                                    "later one is kept{}",
-                                    given_twice, lost > 1 ? fmt::format(", and so {} more", lost - 1) : ""));
+    impl_->warnings.warn_once(
+        "config twice " + given_twice.substr(0, 80),
+        fmt::format("config has two values for '{}' (a '/' in a key leads into a dict below it): the "
+                    "later one is kept{}",
+                    given_twice, lost > 1 ? fmt::format(", and so {} more", lost - 1) : ""));
   }
   if (!impl_->writer || impl_->observed()) return Code::kOk;  // a gated rank keeps what was set
   return log_event(type, Value::Map{{"key", std::string(key)}, {"value", std::move(value)}}, 0, false);
@@ -238,7 +240,7 @@ Status Run::define_metric(std::string_view name, std::string_view step_metric, c
   }
   if (!room) {
     const std::string text = fmt::format("{} metrics and patterns are defined already", kMetricDefinitionsMax);
-    impl_->warnings.say("definitions", text + "; further ones are not recorded");
+    impl_->warnings.warn_once("definitions", text + "; further ones are not recorded");
     return Status(Code::kLimit, text);
   }
   const Value payload = Value::Map{{"key", std::string(name)}, {"value", definition->to_value()}};

@@ -33,7 +33,7 @@ Status Run::alert(std::string_view title, std::string_view text, std::string_vie
   if (!room) {
     const std::string bounds =
         fmt::format("more than {} alerts in a minute or {} of this process", kAlertsAMinute, kAlertsMax);
-    impl_->warnings.say("alerts", bounds + ": further ones are not recorded, and counted");
+    impl_->warnings.warn_once("alerts", bounds + ": further ones are not recorded, and counted");
     if (say) log_dropped_alerts(dropped);
     return Status(Code::kLimit, bounds);
   }

@@ -151,7 +151,7 @@ Status RunArtifacts::admit(const std::shared_ptr<LoggedArtifact>& artifact) {
 
 Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
   if (const auto& stores = artifact->draft_.stores_left_out(); !stores.empty())
-    warnings_.say(
+    warnings_.warn_once(
         "store in " + artifact->name,
         fmt::format("the artifact \"{}\" is without {}{}: a store that lies in a folder is left out", artifact->name,
                     stores.front(), stores.size() == 1 ? "" : fmt::format(" and {} more", stores.size() - 1)));
@@ -197,7 +197,7 @@ void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
     if (refusals_++ < kRefusalsKeptMax) refused.number = artifact->number;
     if (refused_names_.size() < kRefusedNamesMax) refused_names_.insert(artifact->project + "/" + artifact->name);
   }
-  warnings_.say(
+  warnings_.warn_once(
       artifact->name,
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
                   status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
@@ -342,8 +342,9 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
       Code code = target_.note(artifact_event(edge));
       if (code == Code::kOk && !target_.flush(kArtifactSaidWait)) code = Code::kTimeout;
       if (code != Code::kOk)
-        warnings_.say("record", fmt::format("{} is stored, but not yet that the run {} it ({})", edge.version_name(),
-                                            edge.use == ArtifactUse::kOutput ? "made" : "used", code_name(code)));
+        warnings_.warn_once("record",
+                            fmt::format("{} is stored, but not yet that the run {} it ({})", edge.version_name(),
+                                        edge.use == ArtifactUse::kOutput ? "made" : "used", code_name(code)));
     }
   } catch (const std::exception& failure) {
     stored = Status(Code::kIo, failure.what());

@@ -20,7 +20,7 @@
 #include "artifact/artifact_store.h"
 #include "artifact/held_files.h"
 #include "artifact/lineage.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 
 namespace tracker::internal {
 
@@ -131,7 +131,7 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   Status wait_all(std::chrono::milliseconds timeout);
   ArtifactCounts counts() const;
   // Says a line once a topic.
-  void say_once(std::string_view topic, std::string_view text) { warnings_.say(topic, text); }
+  void say_once(std::string_view topic, std::string_view text) { warnings_.warn_once(topic, text); }
   // Called before an artifact is stored, and when it is, before the run says so. May be nullptr.
   void set_pause_for_testing(void (*pause)(), void (*named)() = nullptr) { pause_ = pause, named_pause_ = named; }
 
@@ -150,7 +150,7 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   const Target target_;
   std::atomic<void (*)()> pause_{nullptr}, named_pause_{nullptr};
   std::atomic<bool> given_up_{false};
-  SayOnce warnings_{target_.run};
+  Warnings warnings_{target_.run};
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::shared_ptr<LoggedArtifact>> queue_;  // the first one is being stored

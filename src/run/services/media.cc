@@ -75,9 +75,9 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
     if (reasons.size() >= kMediaReasonsMax && reasons.count(kept) == 0) kept = "other";
     reasons[kept] += values;
   }
-  impl_->warnings.say("media " + kept,
-                      fmt::format("'{}' is not stored: {}; such media are dropped and counted, metrics go on",
-                                  key.substr(0, 80), detail));
+  impl_->warnings.warn_once("media " + kept,
+                            fmt::format("'{}' is not stored: {}; such media are dropped and counted, metrics go on",
+                                        key.substr(0, 80), detail));
   if (!finished()) note_media();
 }
 

@@ -81,7 +81,7 @@ void RunSource::work() {
   if (stopped()) status = Status(Code::kTimeout, "the run ended before its source was read");
   if (!status.ok()) {
     if (staging.ok()) remove_staging(*staging);
-    say(fmt::format("the source of the program is not stored: {}; the run goes on", status.to_string()));
+    print_line(fmt::format("the source of the program is not stored: {}; the run goes on", status.to_string()));
     return tell(Value::Map{{"root", shown}, {"error", status.message()}});
   }
   if (draft->files() == 0) {
@@ -146,7 +146,7 @@ void Run::start_source() {
   input.artifacts = impl_->artifacts;
   impl_->source = RunSource::start(std::move(input));
   if (!impl_->source)
-    impl_->warnings.say("source", "no thread can be started (a limit on processes?): the source is not stored");
+    impl_->warnings.warn_once("source", "no thread can be started (a limit on processes?): the source is not stored");
 }
 
 }  // namespace tracker::internal

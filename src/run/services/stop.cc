@@ -149,7 +149,7 @@ bool Run::should_stop() {
   if (impl_->forked()) return false;
   if (__builtin_expect(!impl_->stop->asked(), 1)) {
     if (impl_->stop->lacks_thread())
-      impl_->warnings.say("stop", "no thread can be started (a limit on processes?): should_stop() stays false");
+      impl_->warnings.warn_once("stop", "no thread can be started (a limit on processes?): should_stop() stays false");
     return false;
   }
   if (impl_->stop->is_first()) note_stop();

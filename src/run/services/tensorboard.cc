@@ -36,9 +36,10 @@ void RunTensorBoard::end(std::chrono::steady_clock::time_point deadline) {
   const RunFolder* folder = writer_->folder();
   lock.unlock();
   if (folder == nullptr) return;  // it was never stored, which is said elsewhere
-  say_once_.say("end", fmt::format("the TensorBoard file in {} lacks what was logged last; the run has it: tracker "
-                                   "export {} --format tensorboard -o FOLDER writes all",
-                                   folder_, shell_word(folder->identity.project + "/" + folder->identity.id)));
+  warnings_.warn_once("end",
+                      fmt::format("the TensorBoard file in {} lacks what was logged last; the run has it: tracker "
+                                  "export {} --format tensorboard -o FOLDER writes all",
+                                  folder_, shell_word(folder->identity.project + "/" + folder->identity.id)));
 }
 
 bool RunTensorBoard::may_go_on() const {
@@ -90,9 +91,9 @@ bool RunTensorBoard::look() {
       status.code() == Code::kNotFound || status.code() == Code::kLimit || status.code() == Code::kBusy;
   const std::string how = final_word ? "nothing more is written to it; tracker export writes one anew"
                                      : "what is missing is written when that is mended";
-  say_once_.say("events",
-                fmt::format("the TensorBoard file cannot be written: {}; the run goes on and loses nothing, {}",
-                            status.message(), how));
+  warnings_.warn_once("events",
+                      fmt::format("the TensorBoard file cannot be written: {}; the run goes on and loses nothing, {}",
+                                  status.message(), how));
   pause_ = next_tensorboard_pause(pause_);
   if (!final_word) return false;
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -105,9 +106,10 @@ void Run::start_tensorboard() {
   LiveEventsPlan events{plan.rank.rank, plan.attempt, plan.resume_step};
   impl_->tensorboard = RunTensorBoard::start(impl_->writer, plan.tensorboard, events);
   if (!impl_->tensorboard)
-    impl_->warnings.say("tensorboard",
-                        "no thread can be started (a limit on processes?): no TensorBoard file is written; tracker "
-                        "export --format tensorboard writes one");
+    impl_->warnings.warn_once(
+        "tensorboard",
+        "no thread can be started (a limit on processes?): no TensorBoard file is written; tracker "
+        "export --format tensorboard writes one");
 }
 
 }  // namespace tracker::internal

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "exchange/live_events.h"
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 #include "pipeline/writer.h"
 
 namespace tracker::internal {
@@ -48,7 +48,7 @@ class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {
 
   const std::shared_ptr<Writer> writer_;
   const std::string folder_;
-  SayOnce say_once_;
+  Warnings warnings_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -136,7 +136,7 @@ void RunUpload::look() {
     const std::string& problem = sync_->problems()[problems_said_];
     std::string kind = problem;  // the same problem of many frames is one line; `tracker sync` names each
     std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
-    say_once_.say(kind, problem);
+    warnings_.warn_once(kind, problem);
   }
   const std::lock_guard<std::mutex> guard(mutex_);
   if (answer.ok() && ended && sync_) {
@@ -154,8 +154,8 @@ void RunUpload::look() {
 // One line when the server cannot be used and one when it can again.
 void RunUpload::note(const ServerAnswer& answer) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (answer.ok() && !reachable_) say(fmt::format("{} takes the run again; nothing was lost", server_url_));
-  if (!answer.ok() && reachable_) say(upload_problem(link_, answer, true));
+  if (answer.ok() && !reachable_) print_line(fmt::format("{} takes the run again; nothing was lost", server_url_));
+  if (!answer.ok() && reachable_) print_line(upload_problem(link_, answer, true));
 }
 
 // --- on request -----------------------------------------------------------------------------------------------------
@@ -228,22 +228,23 @@ void Run::start_upload() {
   const InitPlan& plan = impl_->plan;
   if (plan.mode != "local") (void)set_attribute(kModeKey, plan.mode);
   if (plan.mode != "online") return;
-  if (plan.server.url.empty()) return say("mode=\"online\" but no server is known; the run is recorded locally");
+  if (plan.server.url.empty()) return print_line("mode=\"online\" but no server is known; the run is recorded locally");
   const bool plain = plan.server.url.starts_with("http://") && !is_this_machine(plan.server.url);
   if (plain && !plan.server.token.empty())
-    impl_->warnings.say("plain http", plan.server.url + ": the token goes over the network unencrypted");
+    impl_->warnings.warn_once("plain http", plan.server.url + ": the token goes over the network unencrypted");
   impl_->upload = RunUpload::start(impl_->writer, plan.server, plan.rank.is_first);
   if (!impl_->upload)
-    impl_->warnings.say("upload",
-                        "no thread can be started (a limit on processes?): the run is recorded locally, and tracker "
-                        "sync sends it");
+    impl_->warnings.warn_once(
+        "upload",
+        "no thread can be started (a limit on processes?): the run is recorded locally, and tracker "
+        "sync sends it");
 }
 
 void Run::finish_upload(std::chrono::steady_clock::time_point deadline) {
   if (!impl_->upload || impl_->upload->end(deadline)) return;
   if (!impl_->plan.options.quiet)
-    say(fmt::format("{}/{}: not all of it is on {} yet; nothing is lost, tracker sync {} sends the rest", project(),
-                    id(), impl_->upload->url(), shell_word(id())));
+    print_line(fmt::format("{}/{}: not all of it is on {} yet; nothing is lost, tracker sync {} sends the rest",
+                           project(), id(), impl_->upload->url(), shell_word(id())));
 }
 
 std::string Run::url() const {

@@ -60,7 +60,7 @@ class RunUpload {
   // The thread's own.
   ServerLink link_;
   std::unique_ptr<RunSync> sync_;
-  SayOnce say_once_;
+  Warnings warnings_;
   size_t problems_said_ = 0;
 };
 

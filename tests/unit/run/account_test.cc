@@ -111,6 +111,51 @@ TEST_F(AccountTest, ItHoldsAtEveryMomentWhileThreadsLogAndDrop) {
   EXPECT_EQ(status_of(run_).points_dropped, dropped);
 }
 
+// What of all metrics together, and of each, two readers read at once while threads log, drop and are drained.
+TEST_F(AccountTest, InEveryReadingOfStatusWhatIsLoggedIsStoredDroppedOrPending) {
+  open("drop");
+  constexpr int kThreads = 2, kReaders = 2;
+  std::atomic<uint64_t> done[kThreads] = {};
+  std::atomic<bool> stop{false};
+  const auto logged_by_all = [&done] { return done[0].load() + done[1].load(); };
+  std::vector<std::thread> threads, readers;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      const std::string name = "m" + std::to_string(t);
+      for (int64_t step = 0; !stop.load(std::memory_order_relaxed); ++step) {
+        trk_log_f64(run_, name.data(), name.size(), 0.5, step);
+        done[t].fetch_add(1);
+      }
+    });
+  while (done[0].load() == 0 || done[1].load() == 0) std::this_thread::yield();
+  for (int r = 0; r < kReaders; ++r)
+    readers.emplace_back([&] {
+      uint64_t last_stored = 0;
+      for (int reading = 0; reading < (kSlowDown == 1 ? 2000 : 100) && !HasFailure(); ++reading) {
+        uint64_t before = logged_by_all();
+        const trk_status status = status_of(run_);
+        EXPECT_EQ(status.points_logged, status.points_stored + status.points_dropped + status.points_pending);
+        EXPECT_GE(status.points_logged, before);
+        EXPECT_LE(status.points_logged, logged_by_all() + kThreads);
+        EXPECT_GE(status.points_stored, last_stored);
+        last_stored = status.points_stored;
+        const int t = reading % kThreads;
+        before = done[t].load();
+        const trk_series_status series = series_of(run_, t == 0 ? "m0" : "m1");
+        EXPECT_GE(series.points_logged, before);
+        EXPECT_LE(series.points_logged, done[t].load() + 1);
+      }
+    });
+  for (std::thread& reader : readers) reader.join();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(trk_flush(run_, 60'000), TRK_OK);
+  const trk_status end = status_of(run_);
+  EXPECT_EQ(end.points_logged, logged_by_all());
+  EXPECT_EQ(end.points_pending, 0u);
+  EXPECT_EQ(series_of(run_, "m0").points_stored + series_of(run_, "m1").points_stored, end.points_stored);
+}
+
 TEST_F(AccountTest, OfMoreLosingMetricsThanARingCountsApartTheRestIsOfNone) {
   open("drop");
   ASSERT_EQ(kLossSlots - kLossSlotsShared, 69u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pipeline/say.h"
+#include "pipeline/warnings.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-void say(std::string_view text) {
+void print_line(std::string_view text) {
   // One line of text, whatever a name holds.
   const std::string line = "tracker: " + visible(text) + "\n";
   const NoWriteSignals guard;
@@ -21,13 +21,14 @@ std::string count_text(uint64_t n, std::string_view one, std::string_view many) 
   return out.append(" ").append(n == 1 ? one : many);
 }
 
-void SayOnce::say(std::string_view topic, std::string_view text) {
+void Warnings::warn_once(std::string_view topic, std::string_view text) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (said_.size() > kSaidMax || !said_.emplace(topic).second) return;
-    if (said_.size() == kSaidMax + 1) text = "more warnings of this run are only counted; status() has the counts";
+    if (topics_.size() > kWarningsMax || !topics_.emplace(topic).second) return;
+    if (topics_.size() == kWarningsMax + 1)
+      text = "more warnings of this run are only counted; status() has the counts";
   }
-  tracker::internal::say(about_ + std::string(text));
+  print_line(about_ + std::string(text));
 }
 
 }  // namespace tracker::internal
