@@ -59,8 +59,8 @@ void take_samples(const Frame& frame, const WriterSnapshot& there, const std::se
 // While another process recovers the journal nothing is stored: kBusy. A disk that is slow to open the files keeps the
 // store thread alone: drains go on, into frames that get other numbers here.
 Status StoreThread::plan_next_part() {
-  const auto recovery_epoch = drain_.hold_journal();  // a recoverer that comes after this raises another one
-  if (!recovery_epoch) return Status(Code::kBusy, "another process recovers this run");
+  const auto epoch = drain_.hold_journal();  // a recoverer that comes after this raises another one
+  if (!epoch) return Status(Code::kBusy, "another process recovers this run");
   auto left = files_.read_left(queue_.committed_seq());
   if (!left.ok()) return left.status();
   const WriterSnapshot& there = left->there;
@@ -100,7 +100,7 @@ Status StoreThread::plan_next_part() {
   }
   // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
   first->positions = std::move(positions);
-  if (foreign) journal_.confirm(*recovery_epoch);
+  if (foreign) journal_.confirm(*epoch);
   // One line for all parts of a disk that fails.
   const std::string topic = is_disk ? "fsync" : fmt::format("part {}", left->next);
   const std::string line = part_change_line(part, left->next, gone);

@@ -128,7 +128,7 @@ Status RunFiles::finish() {
   if (!status.ok() && part_->change() != PartChange::kNone) return status;
   part_.reset();  // it is closed; after a failure open() opens it again
   if (!status.ok()) return status;
-  for (const std::string& path : pinned_parts_) settle_part(path);
+  for (const std::string& path : pinned_parts_) checkpoint_part(path);
   return {};
 }
 

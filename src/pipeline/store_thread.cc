@@ -63,7 +63,7 @@ bool StoreThread::round() {
   }
   if (auto pause = pause_.load()) pause();
   if (!find_run()) return wait_for_run();
-  const uint64_t recovery_epoch = journal_.recovery_epoch();
+  const uint64_t epoch = journal_.recovery_epoch();
   measure_disk();
   const TimePoint begun = steady_clock::now();
   Status status = prepare_files(&batch);
@@ -77,7 +77,7 @@ bool StoreThread::round() {
     if (!wait_after_failed_sync()) queue_.wait(retry_.take());
     return false;
   }
-  note_stored(batch, begun, recovery_epoch);
+  note_stored(batch, begun, epoch);
   if (!batch.work.last) return false;
   if (close_files()) return true;
   (void)wait_after_failed_sync();
@@ -125,12 +125,12 @@ Status StoreThread::commit(const FrameBatch& batch) {
   return {};
 }
 
-void StoreThread::note_stored(const FrameBatch& batch, TimePoint begun, uint64_t recovery_epoch) {
+void StoreThread::note_stored(const FrameBatch& batch, TimePoint begun, uint64_t epoch) {
   const bool any = batch.work.oldest.has_value();
   retry_.reset();
   if (batch.round.durable) sync_retry_.reset();
   // A .frames file is checked when it is synced; a database with each commit of frames.
-  if (files_.part()->kind() == StoreFiles::kFrames ? batch.round.durable : any) journal_.confirm(recovery_epoch);
+  if (files_.part()->kind() == StoreFiles::kFrames ? batch.round.durable : any) journal_.confirm(epoch);
   if (!batch.is_idle()) files_.keep_run_file(batch.work.last);
   compacting_ = files_.part()->compaction_due(files_.durable_seq());
   pipeline_.health.note_success();

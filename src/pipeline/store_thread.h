@@ -30,7 +30,7 @@ class StoreThread {
   Status prepare_files(FrameBatch* batch);
   Status store(const FrameBatch& batch);
   Status commit(const FrameBatch& batch);
-  void note_stored(const FrameBatch& batch, TimePoint begun, uint64_t recovery_epoch);
+  void note_stored(const FrameBatch& batch, TimePoint begun, uint64_t epoch);
   bool wait_after_failed_sync();
   bool close_files();
   void end_journal();

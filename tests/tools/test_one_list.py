@@ -22,7 +22,7 @@ def members(text: str, struct: str) -> set[str]:
     """The names of the members of a struct of a header."""
     body = re.search(rf"struct {struct} {{\n(.*?)\n}}", text, re.DOTALL)
     assert body, struct
-    code = re.sub(r"/\*.*?\*/|///<[^\n]*", "", body[1], flags=re.DOTALL)
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", body[1], flags=re.DOTALL)
     return set(re.findall(r"(\w+)(?:\[\d+\])?\s*(?:=[^;]*)?;", code))
 
 

@@ -16,7 +16,7 @@ WORD = r'"([a-z]+(?:-[a-z]+)*)"'
 def reported() -> set[str]:
     paths = [
         *ROOT.glob("src/storage/verify/*.cc"),
-        *ROOT.glob("src/cli/verify*.cc"),
+        *ROOT.glob("src/cli/commands/verify*.cc"),
         ROOT / "src/cli/commands/artifact_lineage.cc",
     ]
     found: set[str] = set()

@@ -157,12 +157,12 @@ class Journal {
   bool lacks_lock() const { return lock_ != nullptr && !lock_->is_open(); }
   // Nobody recovers this journal, nor has: what is spilled now will be found.
   bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
-  // How often another process may have recovered this journal: it had the lock, or could have had it, as its OFD lock
-  // was gone. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
-  // hold nothing of it: confirm() with the epoch from before the store was read. The epoch is raised after this process
-  // has the lock again, when the other process is done.
+  // How often another process may have recovered this journal: it held the lock, or could have taken it because our OFD
+  // lock was gone. The rows it stored can end within a frame that was in no spill file. confirm() with the epoch read
+  // before the store was examined says that the store holds none of them. The epoch is raised after we have the lock
+  // again: a recoverer that it counts has ended.
   uint64_t recovery_epoch() const { return recovery_epoch_.load(); }
-  void confirm(uint64_t recovery_epoch) { confirmed_epoch_.store(recovery_epoch); }
+  void confirm(uint64_t epoch) { confirmed_epoch_.store(epoch); }
   bool is_confirmed() const { return confirmed_epoch_.load() == recovery_epoch_.load(); }
   // Another process has replayed this journal up to `stored` and is done: what lies after it is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.

@@ -98,7 +98,7 @@ TEST_F(CompactionTest, SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes)
       if (!db_->compact(UINT64_MAX)) break;
   }
   EXPECT_LT(segments().size(), 3 * kCompactionFactor);
-  EXPECT_LT(steps, 200 + 200 / 6 + 200) << "one of frames, a few merges, and a look whether there is more";
+  EXPECT_LT(steps, 200 + 200 / 6 + 200) << "one of frames, a few merges, and one check for more";
   EXPECT_EQ(stored_frames(path()), one_to(200 * kCompactFramesMin));
   ASSERT_TRUE(db_->finish().ok());
   EXPECT_EQ(segments(), (Ranges{{1, 200 * kCompactFramesMin}}));
