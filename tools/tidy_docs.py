@@ -4,6 +4,7 @@
 Defaults: init's are written once in the code (`fill` in src/run/init_options.cc) and repeated in docs/environment.md,
 the public headers and init's docstring.
 Variables: docs/environment.md has those that the code reads, and no others. Exit codes: docs/cli.md has the enum.
+Decisions: each one that a file cites is there, they are few, and each is short.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ ENVIRONMENT = "docs/environment.md"
 COMMANDS = "docs/cli.md"
 LAUNCH = "src/run/init_options.cc"
 EXIT_CODES = "src/cli/commands/command.h"
+DECISIONS = "docs/decisions/"
+DECISIONS_MAX = 20
+DECISION_WORDS_MAX = 300
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
 DROP_INS = "python/tracker/compat/"
 
@@ -141,7 +145,22 @@ def text_signatures(files: Files, known: Mapping[tuple[str, str], tuple[str, str
                     yield f"{path}:{line}: {match[1]}({parameter}={default}), but {first[0]} in {first[1]}"
 
 
-CHECKS = (defaults, variables, exit_codes, signatures)
+def decisions(files: Files) -> Iterator[str]:
+    there = {path.removeprefix(DECISIONS)[:4]: path for path in files if path.startswith(DECISIONS)}
+    if len(there) > DECISIONS_MAX:
+        yield f"{DECISIONS}:1: {len(there)} decisions; at most {DECISIONS_MAX}"
+    for path in there.values():
+        words = sum(bool(re.search(r"\w", word)) for word in files[path].split())
+        if words > DECISION_WORDS_MAX:
+            yield f"{path}:1: {words} words; at most {DECISION_WORDS_MAX}"
+    for path, text in files.items():
+        for match in re.finditer(r"(?:\b[Dd]ecision |\bdecisions/)(\d{4})\b", text):
+            if match[1] not in there:
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: there is no decision {match[1]}"
+
+
+CHECKS = (defaults, variables, exit_codes, signatures, decisions)
 
 
 def documented_values(files: Files) -> Iterator[str]:

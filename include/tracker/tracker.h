@@ -150,7 +150,7 @@ typedef struct trk_init_options {
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
   const char* on_full; /* "wait" (default: a while, then drop and count, docs/limits.md) | "drop" | "block": for as long
                           as the store accepts nothing; signal handlers run meanwhile, and the wait continues */
-  int32_t rank;        /* -1, and 0 without a world_size: read from the environment (ARCHITECTURE.md, ranks) */
+  int32_t rank;        /* -1, and 0 without a world_size: read from the environment (docs/environment.md) */
   int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
   int32_t quiet;      /* 1: no line at start and end on stderr */
   int32_t world_size; /* 0: as rank */

@@ -4,8 +4,8 @@
 // through a shared mapping gives a file a new time only if the page was clean: so dirty pages are written out before
 // the file is stamped. Where that is not done (a tmpfs, a file server, small files of an overlay), a young file is read
 // each time. A write(2) sets the time only when it starts: a file that some process has open for writing is read twice
-// and must be the same (decision 0047). Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes of
-// memory for any size.
+// and must be the same. A lease that is taken and returned at once says whether it is open; a lease that is held would
+// make a training wait. Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes of memory for any size.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,8 @@ namespace tracker::internal {
 
 // Limit: tries to read a file that changes meanwhile. Beyond it: the artifact is refused by name.
 constexpr int kSnapshotTriesMax = 3;
-// A write(2) of 1 MiB into the page cache takes four times the CPU of eight of 128 KiB (decision 0026).
+// A write(2) of 1 MiB into the page cache takes four times the CPU of eight of 128 KiB: 0.27 GB/s against 1.1,
+// with hash and fallocate(2).
 constexpr size_t kSnapshotBufferBytes = 128 << 10;
 // A write may give a file its present time again, until the kernel's clock ticks: 10 ms at 100 Hz.
 constexpr std::chrono::milliseconds kTimestampTick{20};

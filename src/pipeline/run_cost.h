@@ -11,7 +11,7 @@ namespace tracker::internal {
 
 // What the tracker takes from the training process (docs/guarantees.md).
 struct RunCost {
-  uint64_t call_ns = 0;           // in calls that log, estimated from samples (decision 0013)
+  uint64_t call_ns = 0;           // in calls that log, estimated from samples (journal/ring/call_cost.h)
   uint64_t thread_cpu_ns = 0;     // of the background threads
   uint64_t memory_bytes = 0;      // rings, spill file and what waits for the disk, now
   uint64_t memory_bytes_max = 0;  // and at most, as seen each 100 ms

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Run: what a training process holds. init() decides who this process is (ranks, resume, mode), opens journal and
-// store, and starts two threads; logging goes through hot() and never waits for either (ARCHITECTURE.md, the way of a
+// store, and starts two threads; logging goes through hot() and never waits for either (docs/design.md, the way of a
 // point). Threads: any, unless a function says otherwise. After fork() everything here is inert in the child.
 #pragma once
 

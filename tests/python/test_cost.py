@@ -40,7 +40,7 @@ def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: trac
             assert run.flush(60)  # a full ring is waited for, which is no CPU
         ratios.append((run.status().cost.call_seconds - before) / measured)
     # A thread that is taken off its core within a timed call makes one round long. The loop and the way of the
-    # arguments into the call are in `measured` and not ours (decision 0013).
+    # arguments into the call are in `measured` and not ours.
     assert 1 / 3 < statistics.median(ratios) < 3
 
 

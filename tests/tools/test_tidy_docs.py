@@ -70,3 +70,16 @@ def test_a_drop_in_may_have_the_defaults_of_its_original() -> None:
         "python/tracker/compat/a.py": "def finish(timeout=5.0): ...\n",
     }
     assert list(tidy_docs.signatures(files)) == []
+
+
+def test_a_decision_that_is_cited_is_there_and_short() -> None:
+    files = {"docs/decisions/0001-one.md": "# 0001: One\n", "src/a.h": "// Why: decision 0001, docs/decisions/0001.\n"}
+    assert list(tidy_docs.decisions(files)) == []
+    assert list(tidy_docs.decisions({**files, "src/b.h": "\n// (decision 0002)\n"})) == [
+        "src/b.h:2: there is no decision 0002"
+    ]
+    long = f"{tidy_docs.DECISIONS}1000-long.md"
+    assert list(tidy_docs.decisions({**files, long: "word " * 301})) == [f"{long}:1: 301 words; at most 300"]
+    many = {f"{tidy_docs.DECISIONS}{number:04}-x.md": "" for number in range(1, 22)}
+    (problem,) = tidy_docs.decisions(many)
+    assert "21 decisions" in problem

@@ -155,7 +155,7 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   event_.wake();
   if (options_.on_full == OnFull::kDrop || closed_.load(std::memory_order_relaxed)) return false;
   // The drain thread may be long about what this call has just named: a ring that is still missing is made here, which
-  // takes less than what is left of the wait (decision 0057).
+  // takes less than what is left of the wait (decision 0015).
   if (*waited >= kRingAwaited) {
     try {
       if (prepare_ring_of(seat)) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What calls of the fast path take, by samples: now and then a call of a producer is timed, and the median of the last
-// of them stands for the bytes that the fast path writes (decision 0013). The fast path itself does nothing for it.
+// of them stands for the bytes that the fast path writes. The fast path itself does nothing for it: a second
+// timestamp would nearly double its time. An estimate, good to a factor of three.
 // Threads: the producer that holds the ring; uncharged(): any. Cost: some tens of instructions a sample.
 #pragma once
 

@@ -33,7 +33,7 @@ bool barrier_all_threads();
 
 // Held by a thread for one call of SQLite (src/storage/sqlite/sqlite_calls.h; not nested). fork() waits for it, at most
 // kForkWaitMax, so that a child that has a run of its own does not find SQLite's locks held for ever
-// (docs/decisions/0005). Waits for forks under way, at most twice as long. Cost: some 10 ns.
+// (docs/decisions/0039). Waits for forks under way, at most twice as long. Cost: some 10 ns.
 // Limit: time that fork() waits for a call of SQLite.
 constexpr std::chrono::milliseconds kForkWaitMax{20};
 class ForkGate {

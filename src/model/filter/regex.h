@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Regular expressions whose time is linear in the text whatever the pattern is (RE2, no backtracking), so that a filter
-// typed into a console cannot hold up a server. RE2's headers stay in regex.cc. Threads: const calls by any.
+// typed into a console cannot hold up a server. RE2's headers stay in regex.cc,
+// and nothing that records runs refers to it: libtracker.so does not load libre2. Threads: const calls by any.
 #pragma once
 
 #include <memory>

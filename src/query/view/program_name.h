@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a metric of a program or an import is called that is named like a sample of the system: "system/x" is stored as
-// "user/system/x", so that whose points they are follows from a series' name (decision 0031). Pure. Threads: any.
+// "user/system/x", so that whose points they are follows from a series' name (decision 0020). Pure. Threads: any.
 #pragma once
 
 #include <string>

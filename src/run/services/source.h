@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // capture=["source"]: the texts of the folder that the program comes from, as a version of the project's artifact
-// "source" that the run has made (decision 0027). A thread of its own chooses the files, copies them without the
-// secrets that are found in them, and hands the copies to the thread of artifacts; init() waits for neither. Threads:
-// public functions from any; a forked child uses none of it.
+// "source" that the run has made, so that equal sources of a sweep are stored once. A thread of its own
+// chooses the files, copies them without the secrets that are found in them, and hands the copies to the thread of
+// artifacts; init() waits for neither. Threads: public functions from any; a forked child uses none of it.
 #pragma once
 
 #include <chrono>

@@ -25,7 +25,7 @@ namespace tracker::internal {
 constexpr uint64_t kLevelRowsMin = 4096;
 constexpr int kLevels = 2;  // of an axis: 0 the finest, 1 the coarsest
 // Levels over times need so many rows: with fewer, many series share a segment and its times, and the levels would
-// exceed the limit of 6.4 bytes a point (decision 0041).
+// exceed the limit of 6.4 bytes a point (decision 0012).
 constexpr uint64_t kTimeLevelRowsMin = 10'240;
 // The number in the column `level`. Those over times were added later: 2 and 3.
 constexpr int level_number(LevelAxis axis, int level) { return axis == LevelAxis::kTimes ? kLevels + level : level; }

@@ -2,8 +2,8 @@
 // The databases that connections of ours have open. SQLite keeps one entry for each device and inode of a process: its
 // locks and the mapped index. Two kinds of entries are unusable: one that a forked child inherits has locks that only
 // the parent holds, and descriptors that may be closed; that of a lost connection (sqlite_calls.h) has descriptors that
-// other code closed. Where SQLite sees another device for such a file, it makes a new entry (docs/decisions/0039,
-// 0061). Threads: any; safe after a fork() at any moment. Cost: a comparison for each open database.
+// other code closed. Where SQLite sees another device for such a file, it makes a new entry (docs/decisions/0039).
+// Threads: any; safe after a fork() at any moment. Cost: a comparison for each open database.
 #pragma once
 
 #include <atomic>

@@ -3,7 +3,7 @@
 // them by mistake (os.closerange, a double close) and open its own files under the same numbers: SQLite would write
 // pages into these files. So each connection of ours records what it opens and checks it before each transaction,
 // checkpoint and close. A connection that fails the check is lost: it is neither used nor closed again
-// (docs/decisions/0061). Other code may still close a descriptor between the check and the end of the transaction.
+// (docs/decisions/0039). Other code may still close a descriptor between the check and the end of the transaction.
 // For this, SQLite's calls of open, stat and fstat are replaced for the whole process. Connections of other code are
 // not affected, except for the device of some files (open_databases.h). Threads: any; a SqliteFiles one at a time. Cost
 // of a check: up to three fstat(2).
