@@ -28,7 +28,7 @@ FUNCTION_LINES_MAX = 70
 FILE_LINES_WARN = 500
 FILE_LINES_MAX = 800
 BLOB_BYTES_MAX = 1 << 20
-DOCUMENT_WORDS_MAX = 39_598  # of all documents together; the goal is 40,000
+DOCUMENT_WORDS_MAX = 39_600  # of all documents together
 
 CPP_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp")
 CODE_SUFFIXES = (*CPP_SUFFIXES, ".py", ".pyi", ".sh", ".cmake")
