@@ -59,9 +59,10 @@ def told_defaults(path: str, text: str) -> Iterator[tuple[int, str, str]]:
             value = field and re.search(r'"(\w+)"(?: \(default|, the default)|else "(\w+)"', field[2])
             if field and value:
                 yield number, field[1], value[1] or value[2]
-        elif path == "python/tracker/_recording/init.py":
-            if told := re.match(r'    (\w+): .*[Dd]efault "(\w+)"', line):
-                yield number, told[1], told[2]
+        elif path == "python/tracker/_recording/init.py" and (
+            told := re.match(r'    (\w+): .*[Dd]efault "(\w+)"', line)
+        ):
+            yield number, told[1], told[2]
 
 
 def defaults(files: Files) -> Iterator[str]:

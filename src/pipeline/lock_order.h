@@ -6,7 +6,7 @@
 //   FrameQueue::hand_over_   while a frame goes from the rings to the queue: who holds it sees each point once
 //   DrainInbox::mutex_       values, samples and facts that pass through no ring
 //   FrameQueue::mutex_       the frames that wait, and the account of the stored ones; the only one with a condition
-//   the journal's locks      ARCHITECTURE.md; under FrameQueue::mutex_ and DrainInbox::mutex_ files_mutex_ alone
+//   the journal's locks      journal/live/journal.h; under FrameQueue::mutex_ and DrainInbox::mutex_ files_mutex_ alone
 //   WriterHealth::mutex_, RunFiles::mutex_, Warnings::mutex_
 //
 // Nobody waits for the disk while he holds a lock of this list, but for DrainThread::mutex_: calls that log never take
