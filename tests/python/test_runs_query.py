@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import tracker
-from tracker._reading.run_list import OPENED_MAX
+from tracker._reading.run_reader import OPENED_MAX
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Importers and exporters that are written in Python: what `tracker import` and `tracker export` call for them."""
+"""Importers and exporters that are written in Python: what `tracker import` and `tracker export` call for them.
+
+It may import the shared modules, _media, _reading and the public names of tracker.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The HTTP shell of the server: FastAPI on uvicorn around the compiled service.
 
-It needs the extra tracker-run[server].
+It needs the extra tracker-run[server]. It may import the shared modules.
 """
 
 from __future__ import annotations
