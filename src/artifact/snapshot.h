@@ -4,9 +4,8 @@
 // through a shared mapping gives a file a new time only if the page was clean: so dirty pages are written out before
 // the file is stamped. Where that is not done (a tmpfs, a file server, small files of an overlay), a young file is read
 // each time. A write(2) sets the time only when it starts: a file that some process has open for writing is read twice
-// and must be the same: whether it is open is found by a lease that
-// is released at once, as a held lease would make a training wait. Threads: one an object. Cost: reads the file once;
-// kSnapshotBufferBytes of memory for any size.
+// and must be the same. Whether it is open is found by a lease that is released at once: a held lease would make a
+// training wait. Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes of memory for any size.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The checksum of a database's small tables. SQLite has no checksum for them: one flipped bit would change a config
-// value, a name or an end. It is written when the database is finished, and removed when a writer
-// continues it: a sum kept
-// up by each commit would read each row again, ten times a second. Threads: one.
+// value, a name or an end. It is written when the database is finished, and removed when a writer continues it: a sum
+// kept up by each commit would read each row again, ten times a second. Threads: one.
 #pragma once
 
 #include <cstdint>
