@@ -18,7 +18,7 @@ namespace tracker::internal {
 namespace {
 
 std::atomic<SigtermMark*> marks{nullptr};  // only ever grows
-// What stood before ours. Never freed or changed: a handler that began in front of the end of the last run may still
+// The handler before ours. Never freed or changed: a handler that began before the end of the last run may still
 // be reading it when the next run begins.
 std::atomic<const struct sigaction*> previous{nullptr};
 const struct sigaction kDefault = {};  // SIG_DFL
@@ -26,7 +26,7 @@ const struct sigaction kDefault = {};  // SIG_DFL
 struct Watch {
   std::mutex mutex;
   std::atomic<uint64_t> generation{0};
-  bool placed = false;  // ours stands, or stands behind one that took its place
+  bool placed = false;  // ours is installed, or is called by one that replaced it
   int watched = 0;
 };
 
@@ -35,10 +35,10 @@ Watch* watch() {
   return instance;
 }
 
-// What would have happened without us. The signal is blocked while its handler runs: raised here it comes behind it.
+// What would have happened without us. The signal is blocked while its handler runs: raised here it comes after it.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction* before = previous.load(std::memory_order_acquire);
-  // One that is to be called once: from its call on the default stands in its place.
+  // One that is to be called once: from its call on the default takes its place.
   if ((before->sa_flags & static_cast<int>(SA_RESETHAND)) != 0)
     (void)previous.compare_exchange_strong(before, &kDefault);
   if ((before->sa_flags & SA_SIGINFO) != 0) return before->sa_sigaction(signal, info, context);
@@ -74,7 +74,7 @@ bool is_plain(const struct sigaction& action) {
 bool is_same(const struct sigaction& a, const struct sigaction& b) {
   const bool same = (a.sa_flags & SA_SIGINFO) != 0 ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
   if (!same || a.sa_flags != b.sa_flags) return false;
-  for (int signal = 1; signal <= SIGRTMAX; ++signal)  // what stands behind the kernel's part of a mask is any bytes
+  for (int signal = 1; signal <= SIGRTMAX; ++signal)  // bytes after the kernel's part of a mask are undefined
     if (::sigismember(&a.sa_mask, signal) != ::sigismember(&b.sa_mask, signal)) return false;
   return true;
 }
@@ -85,7 +85,7 @@ bool place() {
   if (::sigaction(SIGTERM, nullptr, &now) != 0) return false;
   if (is_ours(now)) return true;
   const struct sigaction* const before = previous.load();
-  // Ours was taken away: by one that may call it, or, where none stands now or the one from before, by one that is
+  // Ours was replaced: by one that may call it, or, where none is installed now or the one from before, by one that is
   // gone.
   if (watch()->placed && !is_plain(now) && !is_same(*before, now)) return false;
   const bool interrupts_nothing = is_plain(now);
@@ -103,7 +103,7 @@ bool place() {
 SigtermMark* watch_sigterm(const std::string& journal_dir) {
   const uint64_t generation = process_generation();
   if (watch()->generation != 0 && watch()->generation != generation) {
-    // A forked child with a run of its own: the lock may be held by a thread that is not here. The handler stands.
+    // A forked child with a run of its own: the lock may be held by a thread that is not here. The handler stays.
     const bool placed = watch()->placed;
     new (watch()) Watch;
     watch()->placed = placed;
