@@ -13,8 +13,8 @@ namespace tracker::internal {
 bool start_background_thread(const char* name, const std::function<void()>& body);
 
 // Replays what dead writers of `store` left in this user's journals (design 2: the next init does), without making init
-// wait for it. Starts no thread when there is nothing to look at. The thread may be killed at any point. Unless `quiet`
-// it says in one line that journals of a former store at this path are still there.
+// wait for it. Starts no thread when no journal is there. The thread may be killed at any point. Unless `quiet`
+// it prints one line that journals of a former store at this path are still there.
 void recover_in_background(const Store& store, bool quiet);
 
 }  // namespace tracker::internal

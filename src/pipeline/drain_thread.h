@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The drain thread of a run: rings become frames in the queue, and while the disk is stuck the spill file takes frames,
-// so that their ring space is free (design 2). Threads: run() is the thread; the others say who calls them.
+// so that their ring space is free (design 2). Threads: run() is the thread; the groups name who calls the others.
 #pragma once
 
 #include <atomic>

@@ -49,11 +49,6 @@ bool FrameQueue::wait_done(Duration timeout) {
   return changed_.wait_for(lock, timeout, [this] { return done_; });
 }
 
-bool FrameQueue::is_done() const {
-  const Guard guard(mutex_);
-  return done_;
-}
-
 FrameQueue::Reading FrameQueue::read(bool large_waiting) const {
   Reading out;
   const Guard guard(mutex_);
@@ -90,11 +85,6 @@ void FrameQueue::add_sample_series(const std::vector<ValuePair>& pairs) {
   for (const ValuePair& pair : pairs) account_.sample_series.insert(pair.series);
 }
 
-uint64_t FrameQueue::disk_credit() const {
-  const Guard guard(mutex_);
-  return disk_credit_;
-}
-
 bool FrameQueue::take_disk(uint64_t bytes) {
   const Guard guard(mutex_);
   if (bytes > disk_credit_) {
@@ -111,21 +101,6 @@ bool FrameQueue::take_disk(uint64_t bytes) {
 FrameQueue::Marks FrameQueue::take_marks() {
   const Guard guard(mutex_);
   return {stopping_, flush_wanted_, std::exchange(end_to_keep_, std::nullopt)};
-}
-
-uint64_t FrameQueue::next_seq() const {
-  const Guard guard(mutex_);
-  return next_seq_;
-}
-
-std::string FrameQueue::end_record() const {
-  const Guard guard(mutex_);
-  return end_record_;
-}
-
-TimePoint FrameQueue::drained() const {
-  const Guard guard(mutex_);
-  return drained_;
 }
 
 void FrameQueue::push(FramePtr frame, const std::vector<Event>& events) {
@@ -152,11 +127,6 @@ std::vector<FramePtr> FrameQueue::stuck_frames() const {
   const Guard guard(mutex_);
   if (frames_.empty() || std::chrono::steady_clock::now() - frames_.front()->since < kStuckAfter) return {};
   return {frames_.begin(), frames_.end()};
-}
-
-uint64_t FrameQueue::committed_seq() const {
-  const Guard guard(mutex_);
-  return committed_seq_;
 }
 
 // --- the store thread -----------------------------------------------------------------------------------------------
@@ -231,11 +201,6 @@ void FrameQueue::set_disk_credit(uint64_t bytes) {
   disk_look_wanted_ = false;
 }
 
-bool FrameQueue::drained_all() const {
-  const Guard guard(mutex_);
-  return drained_all_;
-}
-
 void FrameQueue::set_done() {
   {
     const Guard guard(mutex_);
@@ -262,16 +227,6 @@ Logged FrameQueue::remove_gone(const WriterSnapshot& there, const FrameCounts& a
   return account_.remove_gone(there, again);
 }
 
-Logged FrameQueue::removed() const {
-  const Guard guard(mutex_);
-  return {account_.points_removed, account_.texts_removed};
-}
-
-PartsBefore FrameQueue::before_part(uint64_t seq, const FrameCounts& again) const {
-  const Guard guard(mutex_);
-  return account_.before_part(seq, again);
-}
-
 void FrameQueue::take_over(const WriterSnapshot& there, std::deque<FramePtr> kept,
                            const std::vector<RingPosition>& known) {
   const Guard guard(mutex_);
@@ -282,21 +237,6 @@ void FrameQueue::take_over(const WriterSnapshot& there, std::deque<FramePtr> kep
   for (const FramePtr& frame : frames_) bytes_ += frame->record.bytes.size();
   committed_seq_ = there.last_seq;
   account_.take_over(there);
-}
-
-std::set<uint32_t> FrameQueue::sample_series() const {
-  const Guard guard(mutex_);
-  return account_.sample_series;
-}
-
-uint32_t FrameQueue::defined() const {
-  const Guard guard(mutex_);
-  return defined_;
-}
-
-std::vector<Attribute> FrameQueue::attributes() const {
-  const Guard guard(mutex_);
-  return state_.attributes();
 }
 
 void FrameQueue::set_next_seq(uint64_t next) {

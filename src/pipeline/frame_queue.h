@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The queue between the drain thread and the store thread of a run: encoded frames that wait for their commit, the
 // account of those that are stored, and the marks that go with the frames: a flush, the end. The drain thread adds at
-// the end, the store thread removes at the front. Threads: any; what is for one thread says so. Cost: short locks;
+// the end, the store thread removes at the front. Threads: any; the groups name the thread. Cost: short locks;
 // nothing blocks but the functions named wait. Lock order: lock_order.h.
 #pragma once
 
@@ -56,14 +56,13 @@ class FrameQueue {
   // --- callers ------------------------------------------------------------------------------------------------------
   size_t bytes() const { return bytes_.load(); }
   uint64_t ask_flush();  // what was logged until now; to be waited for
-  // False at `deadline`, or when `keep_waiting` says so, which is called each kFlushAskInterval without a lock.
+  // False at `deadline`, or when `keep_waiting` returns false; it is called each kFlushAskInterval without a lock.
   bool wait_flushed(uint64_t flush, TimePoint deadline, const std::function<bool()>& keep_waiting);
   // The next drain is the last one and its last frame has `end` (CBOR of an end record). `kept`: the drain thread
   // writes it to the journal.
   void stop(std::string end, std::optional<JournalEnd> kept);
   void stop_drain();                 // the next drain is the last one
   bool wait_done(Duration timeout);  // the end is stored, or the run was given up
-  bool is_done() const;
   // All of one moment.
   struct Reading {
     uint64_t points_stored = 0, texts_stored = 0, bytes_stored = 0;  // without samples of the system
@@ -76,10 +75,10 @@ class FrameQueue {
   // `large_waiting`: values too large for a ring wait for the drain thread; read before this call.
   Reading read(bool large_waiting) const;
   void add_counts(SeriesCounts* counts) const;  // while hand_over() is held
-  size_t series_held() const;
+  size_t series_held() const;                   // in the account
   void add_sample_series(const std::vector<ValuePair>& pairs);
   // Bytes that may be accepted before the store thread measures the disk again.
-  uint64_t disk_credit() const;
+  uint64_t disk_credit() const { return locked(disk_credit_); }
   bool take_disk(uint64_t bytes);  // false: there is no room until the disk is measured, which is asked for
   // No frame goes from the rings to the queue while it is held.
   [[nodiscard]] std::unique_lock<std::mutex> hand_over() const { return std::unique_lock<std::mutex>(hand_over_); }
@@ -91,17 +90,17 @@ class FrameQueue {
     std::optional<JournalEnd> kept;
   };
   Marks take_marks();
-  uint64_t next_seq() const;
-  std::string end_record() const;
-  TimePoint drained() const;  // the last time that all rings were
+  uint64_t next_seq() const { return locked(next_seq_); }
+  std::string end_record() const { return locked(end_record_); }
+  TimePoint drained() const { return locked(drained_); }  // the last time that all rings were
   // While hand_over() is held; notify() after it. A failure changes nothing.
   void push(FramePtr frame, const std::vector<Event>& events);
   // `all`: rings were drained to their end. `last`: it was the last drain.
   void note_drained(const Marks& marks, TimePoint begun, bool all);
   // All frames, when the oldest has waited for kStuckAfter; else none.
   std::vector<FramePtr> stuck_frames() const;
-  void notify() { changed_.notify_all(); }  // any thread
-  uint64_t committed_seq() const;           // any thread
+  void notify() { changed_.notify_all(); }                           // any thread
+  uint64_t committed_seq() const { return locked(committed_seq_); }  // any thread
 
   // --- the store thread ---------------------------------------------------------------------------------------------
   // Until there is something to store or measure, or after `idle`.
@@ -114,26 +113,30 @@ class FrameQueue {
   void remove_stored(const FrameBatch& batch, uint64_t last_seq);
   void note_round(const FrameBatch& batch);
   void set_disk_credit(uint64_t bytes);
-  bool drained_all() const;
+  bool drained_all() const { return locked(drained_all_); }
   void set_done();
   // What waits is dropped and counted.
   Logged give_up();
 
   // --- the store thread, for the next part of its files, while rounds of the drain thread are stopped ----------------
+  StoredAccount account() const { return locked(account_); }
+  EventState state() const { return locked(state_); }    // what was logged of the run, as far as it is drained
+  uint32_t defined() const { return locked(defined_); }  // series up to this one are defined by committed frames
   // What was stored and the parts `there` do not hold any more is counted as removed.
   Logged remove_gone(const WriterSnapshot& there, const FrameCounts& again);
-  Logged removed() const;  // in all
-  PartsBefore before_part(uint64_t seq, const FrameCounts& again) const;
   // Another process has stored the parts `there`: only `kept` still waits; `known`: how far the rings are stored.
   void take_over(const WriterSnapshot& there, std::deque<FramePtr> kept, const std::vector<RingPosition>& known);
-  std::set<uint32_t> sample_series() const;
-  uint32_t defined() const;                   // series up to this one are defined by committed frames
-  std::vector<Attribute> attributes() const;  // what was logged of the run's state, as far as it is drained
   void set_next_seq(uint64_t next);
   // The frames that wait get the numbers from `first` on.
   Status renumber(uint64_t first);
 
  private:
+  template <typename T>
+  T locked(const T& member) const {
+    const Guard guard(mutex_);
+    return member;
+  }
+
   Journal* const journal_;
   mutable std::mutex hand_over_;
   mutable std::mutex mutex_;

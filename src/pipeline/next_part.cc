@@ -75,10 +75,11 @@ Status StoreThread::plan_next_part() {
     take_over(&*left);
   } else {
     gone = queue_.remove_gone(there, there.last_seq < queue_.committed_seq() ? again : FrameCounts());
-    if (const Logged all = queue_.removed(); all.points + all.texts > 0)
+    const StoredAccount account = queue_.account();
+    if (const Logged all{account.points_removed, account.texts_removed}; all.points + all.texts > 0)
       pipeline_.health.set_lost_text(part_change_line(part, left->next, all));
   }
-  PartsBefore before = queue_.before_part(foreign ? there.last_seq : part.seq, again);
+  PartsBefore before = queue_.account().before_part(foreign ? there.last_seq : part.seq, again);
   if (foreign) before.log_points = there.end_of_log().points;
 
   std::vector<FrameRecord> records = part.again;
@@ -122,7 +123,7 @@ void StoreThread::take_over(LeftFiles* left) {
   std::deque<FramePtr> kept;
   std::vector<Event> events;
   std::vector<Sample> samples;
-  const std::set<uint32_t> sample_series = queue_.sample_series();
+  const std::set<uint32_t> sample_series = queue_.account().sample_series;
   const auto together = queue_.hand_over();
   for (const FramePtr& waiting : queue_.all()) {
     auto frame = decode_frame(waiting->record.bytes);
@@ -163,7 +164,7 @@ std::vector<FrameRecord> StoreThread::state_frames(const Logged& gone, const Lef
     if (builder.series_held() >= kSeriesAFrame) add_frame();
     builder.add_series(std::move(series));
   }
-  for (const Attribute& attribute : queue_.attributes()) {
+  for (const Attribute& attribute : queue_.state().attributes()) {
     if (builder.approximate_bytes() >= kBytesAFrame) add_frame();
     builder.add_event(attribute.type, 0, false, attribute.time_us, encode_cbor(state_payload(attribute)));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the drain thread, the store thread and the callers of a run share. Threads: any; the members say more.
+// What the drain thread, the store thread and the callers of a run share. Threads: any, as each member states.
 #pragma once
 
 #include <atomic>

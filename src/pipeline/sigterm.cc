@@ -18,7 +18,7 @@ namespace tracker::internal {
 namespace {
 
 std::atomic<SigtermMark*> marks{nullptr};  // only ever grows
-// What stood before ours. Never freed or changed: a handler that began in front of the end of the last run may still
+// The handler before ours. Never freed or changed: a handler that began before the end of the last run may still
 // be reading it when the next run begins.
 std::atomic<const struct sigaction*> previous{nullptr};
 const struct sigaction kDefault = {};  // SIG_DFL
@@ -39,7 +39,7 @@ Watch* watch() {
 // that.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction* before = previous.load(std::memory_order_acquire);
-  // One that is to be called once: from its call on the default stands in its place.
+  // One that is to be called once: from its call on the default takes its place.
   if ((before->sa_flags & static_cast<int>(SA_RESETHAND)) != 0)
     (void)previous.compare_exchange_strong(before, &kDefault);
   if ((before->sa_flags & SA_SIGINFO) != 0) return before->sa_sigaction(signal, info, context);
@@ -86,7 +86,7 @@ bool place() {
   if (::sigaction(SIGTERM, nullptr, &now) != 0) return false;
   if (is_ours(now)) return true;
   const struct sigaction* const before = previous.load();
-  // Ours was taken away: by one that may call it, or, where none stands now or the one from before, by one that is
+  // Ours was replaced: by one that may call it, or, where none is installed now or the one from before, by one that is
   // gone.
   if (watch()->placed && !is_plain(now) && !is_same(*before, now)) return false;
   const bool interrupts_nothing = is_plain(now);
@@ -104,7 +104,7 @@ bool place() {
 SigtermMark* watch_sigterm(const std::string& journal_dir) {
   const uint64_t generation = process_generation();
   if (watch()->generation != 0 && watch()->generation != generation) {
-    // A forked child with a run of its own: the lock may be held by a thread that is not here. The handler stands.
+    // A forked child with a run of its own: the lock may be held by a thread that is not here. The handler stays.
     const bool placed = watch()->placed;
     new (watch()) Watch;
     watch()->placed = placed;

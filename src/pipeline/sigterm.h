@@ -12,7 +12,7 @@
 
 namespace tracker::internal {
 
-// One a run. Never freed: a handler may be looking at it.
+// One a run. Never freed: a handler may be reading it.
 struct SigtermMark {
   SigtermMark* next = nullptr;
   pid_t pid = 0;     // a forked child marks nothing of its parent's

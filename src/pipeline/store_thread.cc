@@ -163,7 +163,7 @@ void StoreThread::end_journal() {
 
 // --- the disk -------------------------------------------------------------------------------------------------------
 
-// What is in the rings now may be in the queue before the next look, and the rings full again.
+// What is in the rings now may be in the queue before the next measurement, and the rings full again.
 DiskWaiting StoreThread::waiting_for_disk() const {
   const uint64_t now = pipeline_.inbox.large_bytes() + queue_.bytes() + journal_.waiting_bytes(0);
   return {2 * (now + journal_.waiting_bytes(UINT64_MAX)), 2 * (now + journal_.waiting_bytes(kDiskRingRoom))};
@@ -174,16 +174,16 @@ void StoreThread::measure_disk() {
   DiskLimit& disk = pipeline_.disk;
   if (disk.max_bytes() == 0) return;
   const uint64_t in_rings = journal_.waiting_bytes(0);
-  const auto look = [&] {
-    return disk.look(files_.store_path(), files_.run_path(), files_.is_open() ? files_.part()->path() : std::string(),
-                     waiting_for_disk());
+  const auto measure = [&] {
+    return disk.measure(files_.store_path(), files_.run_path(),
+                        files_.is_open() ? files_.part()->path() : std::string(), waiting_for_disk());
   };
-  DiskRoom room = look();
+  DiskRoom room = measure();
   if (disk.narrow() && files_.is_open() && steady_clock::now() >= next_shrink_) {
     files_.part()->shrink();
     disk.own_has_changed();
     next_shrink_ = steady_clock::now() + kDiskLookInterval;
-    room = look();
+    room = measure();
   }
   journal_.set_room(disk.narrow() ? kDiskRingRoom : UINT64_MAX);
   journal_.set_refusing(room != DiskRoom::kEnough);

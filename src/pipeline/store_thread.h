@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The store thread of a run: frames of the queue go into the run's files. It is a thread apart from the drain thread so
-// that a commit that is stuck on the disk never stops the draining. Threads: run() is the thread; the others say who
-// calls them.
+// that a commit that is stuck on the disk never stops the draining. Threads: run() is the thread; the groups name who
+// calls the others.
 #pragma once
 
 #include <atomic>

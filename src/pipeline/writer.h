@@ -75,7 +75,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void watch_sigterm(const SigtermMark* mark) { drain_.watch_sigterm(mark); }
   void add_monitor_cpu(uint64_t ns) { pipeline_.meter.add_monitor(ns); }
 
-  // False at the time-out, or when `keep_waiting` says so, which is asked each kFlushAskInterval without a lock.
+  // False at the time-out, or when `keep_waiting` returns false; it is called each kFlushAskInterval without a lock.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting = {});
   // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the
   // threads go on by themselves and the journal stays, so nothing is lost.

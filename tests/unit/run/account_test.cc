@@ -131,7 +131,7 @@ TEST_F(AccountTest, InEveryReadingOfStatusWhatIsLoggedIsStoredDroppedOrPending) 
   for (int r = 0; r < kReaders; ++r)
     readers.emplace_back([&] {
       uint64_t last_stored = 0;
-      for (int reading = 0; reading < (kSlowDown == 1 ? 2000 : 100) && !HasFailure(); ++reading) {
+      for (int reading = 0; reading < (kSlowDown == 1 ? 500 : 50) && !HasFailure(); ++reading) {
         uint64_t before = logged_by_all();
         const trk_status status = status_of(run_);
         EXPECT_EQ(status.points_logged, status.points_stored + status.points_dropped + status.points_pending);
