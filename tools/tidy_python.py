@@ -60,7 +60,7 @@ def import_graph(files: Mapping[str, str]) -> dict[str, list[Edge]]:
     graph: dict[str, list[Edge]] = {}
     for module, path in modules.items():
         package = module if path.endswith("/__init__.py") else module.rpartition(".")[0]
-        found = {}
+        found: dict[str, int] = {}
         for node in ast.walk(ast.parse(files[path])):
             for base, name in _names(node, package):
                 target = f"{base}.{name}" if f"{base}.{name}" in modules else base
