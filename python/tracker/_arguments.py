@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+
 def refuse_unknown(names: Iterable[str], known: list[str]) -> NoReturn:
     """TypeError that names the nearest option."""
     import difflib
