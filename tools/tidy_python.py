@@ -8,6 +8,7 @@ the module a.b where there is one, else a.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 PACKAGE = "python/tracker/"
@@ -32,6 +33,8 @@ ROOMS: dict[str, frozenset[str]] = {
     "compat": frozenset({"tracker", *_BELOW}),
     "__main__": frozenset({"exchange", "server"}),
 }
+
+FILES_MAX = 40  # of a folder
 
 Edge = tuple[str, int]  # a module that is imported, and the line
 
@@ -112,6 +115,9 @@ def python_imports(files: Mapping[str, str]) -> Iterator[str]:
         for target, line in edges:
             if not _may_import(module, target):
                 yield f"{paths[module]}:{line}: {room} may not import {target} (tools/tidy_python.py)"
+    for folder, count in Counter(path.rpartition("/")[0] for path in paths.values()).items():
+        if count > FILES_MAX:
+            yield f"{folder}:1: {count} files; at most {FILES_MAX} in a folder"
     if found := circle(graph):
         line = dict(graph[found[0]])[found[1]]
         yield f"{paths[found[0]]}:{line}: modules import each other in a circle: {' -> '.join(found)}"

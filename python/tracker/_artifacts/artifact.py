@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Artifacts in the making, and how a run logs and uses them."""
+"""Artifact: files, folders and references that a run will log, or has logged."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from tracker import _arguments, _core, _open_runs
-from tracker._plain_values import plain
+from tracker._artifacts.checked_arguments import copy_choice, name_in_artifact, path_argument, text_argument
 from tracker._reading.stored_objects import ArtifactFile, Reading, StoredArtifact, artifact_of_pickle
-
-if TYPE_CHECKING:
-    from tracker._open_runs import OpenRun
 
 WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
 STAGING = "staging"
@@ -37,54 +33,6 @@ DISK_ERRORS = frozenset(
         errno.ENOENT,
     }
 )
-
-
-def _path(what: str, value: object) -> str:
-    path = _arguments.folder(what, value)
-    if path is None:
-        raise TypeError(f"{what} must be a path, got None")
-    clean = _arguments.utf8(what, path)
-    return str(Path(clean).expanduser()) if clean.startswith("~/") else clean
-
-
-def _name_in(name: object) -> str:
-    if name is None:
-        return ""
-    return _arguments.utf8("name", os.fspath(name) if isinstance(name, os.PathLike) else _text("name", name))
-
-
-def _text(what: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{what} must be a str, got {type(value).__name__}")
-    return _arguments.utf8(what, value)
-
-
-def _seconds(ttl: object) -> int | None:
-    if ttl is None:
-        return None
-    if isinstance(ttl, timedelta):
-        ttl = ttl.total_seconds()
-    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)):
-        raise TypeError(f"ttl must be seconds or a timedelta, got {type(ttl).__name__}")
-    if not 0 < ttl < 2**53:
-        raise ValueError(f"ttl must be more than 0 seconds, got {ttl}")
-    return max(1, int(ttl))
-
-
-def _copy(copy: object) -> bool | None:
-    if copy is not None and not isinstance(copy, bool):
-        raise TypeError(f"copy must be True, False or None, got {type(copy).__name__}")
-    return copy
-
-
-def _labels(what: str, value: object) -> list[str]:
-    if isinstance(value, str):
-        raise TypeError(f"{what} must be a list of str; did you mean [{value!r}]?")
-    if value is None:
-        return []
-    if not isinstance(value, Iterable):
-        raise TypeError(f"{what} must be a list of str, got {type(value).__name__}")
-    return [_text(f"one of {what}", each) for each in value]
 
 
 def _remove_staging(folder: str, pid: int) -> None:
@@ -108,8 +56,8 @@ class Artifact(Reading):
         self, name: str, type: str, description: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> None:
         """ValueError for a name or a type that is empty, over 256 bytes or holds "/", ":" or "@"."""
-        self._draft = _core.ArtifactDraft(_text("name", name), _text("type", type))
-        self.description = "" if description is None else _text("description", description)
+        self._draft = _core.ArtifactDraft(text_argument("name", name), text_argument("type", type))
+        self.description = "" if description is None else text_argument("description", description)
         if metadata is not None and not isinstance(metadata, Mapping):
             raise TypeError(f"metadata must be a dict, got {metadata.__class__.__name__}")
         self.metadata: dict[str, Any] = dict(metadata or {})
@@ -142,7 +90,7 @@ class Artifact(Reading):
         writing is held open, and so is each where there is no store yet.
         NotFoundError, ValueError for a folder, a device, a pipe, a loop of links; StoreError where the name is taken.
         """
-        self._holding().add_file(_path("path", path), _name_in(name), _copy(copy))
+        self._holding().add_file(path_argument("path", path), name_in_artifact(name), copy_choice(copy))
 
     def add_dir(
         self,
@@ -156,14 +104,16 @@ class Artifact(Reading):
         Links within the folder count as what they lead to; one that leads out of it is a ValueError. A store below the
         folder is left out, which is said when the artifact is logged; for a folder that is a store it is a ValueError.
         """
-        self._holding().add_folder(_path("path", path), _name_in(name), _copy(copy))
+        self._holding().add_folder(path_argument("path", path), name_in_artifact(name), copy_choice(copy))
 
     def add_reference(
         self, uri: str, name: str | None = None, checksum: str | None = None, *, size: int | None = None
     ) -> None:
         """Adds something that stays where it is, such as "s3://bucket/data.tar": nothing is read or fetched."""
-        given = "" if checksum is None else _text("checksum", checksum)
-        self._changing().add_reference(_text("uri", uri), _name_in(name), given, _arguments.number("size", size) or 0)
+        given = "" if checksum is None else text_argument("checksum", checksum)
+        self._changing().add_reference(
+            text_argument("uri", uri), name_in_artifact(name), given, _arguments.number("size", size) or 0
+        )
 
     @contextlib.contextmanager
     def new_file(self, name: str, mode: str = "w", encoding: str | None = None) -> Iterator[IO[Any]]:
@@ -176,7 +126,7 @@ class Artifact(Reading):
         draft = self._changing()
         if mode not in ("w", "wb", "x", "xb"):
             raise ValueError(f'mode must be "w" or "wb", got {mode!r}')
-        inside = _name_in(name)
+        inside = name_in_artifact(name)
         if inside.endswith("/"):
             raise ValueError(f"new_file() writes one file: {inside!r} is the name of a folder")
         if draft.contains(inside):
@@ -207,7 +157,7 @@ class Artifact(Reading):
 
     def remove(self, name: str) -> None:
         """Takes a file or reference out again; "folder/" all below it. NotFoundError."""
-        self._changing().remove(_name_in(name))
+        self._changing().remove(name_in_artifact(name))
 
     def _changing(self) -> _core.ArtifactDraft:
         if self._logged is not None and not self._refused():
@@ -344,94 +294,3 @@ class Artifact(Reading):
 
     def __repr__(self) -> str:
         return f"<tracker.Artifact {self.qualified_name or self.name}, {self.state}>"
-
-
-def _type_of(run: OpenRun, name: str) -> str | None:
-    """The type of an artifact that is there already: all its versions have it."""
-    try:
-        return _core.find_artifact(_core.Store.open(run._core.store_path), name, run.project).type
-    except (_core.TrackerError, ValueError):
-        return None
-
-
-def _made_from(
-    run: OpenRun, path: str, name: str | None, type: str | None, otherwise: str | None, copy: bool | None
-) -> Artifact:
-    folder = Path(path).is_dir()
-    called = Path(path).absolute().name if name is None else name
-    out = Artifact(called, type or _type_of(run, called) or otherwise or ("folder" if folder else "file"))
-    core = run._core
-    if core.recording and run._pid == os.getpid():
-        out._draft.hold(core.store_path, core.max_disk == 0)
-    if folder:
-        out._draft.add_folder(path, "", copy)
-    else:
-        out._draft.add_file(path, "", copy)
-    return out
-
-
-def log(
-    run: OpenRun,
-    given: object,
-    name: str | None,
-    type: str | None,
-    aliases: Iterable[str] | None,
-    tags: Iterable[str] | None,
-    ttl: object,
-    use_as: str | None = None,
-    is_input: bool = False,
-    copy: bool | None = None,
-) -> Artifact:
-    labels, tag_list, ttl_s = _labels("aliases", aliases), _labels("tags", tags), _seconds(ttl)
-    if isinstance(given, Artifact):
-        if name is not None or type is not None:
-            raise TypeError("an Artifact has its name and type; name= and type= are for a path")
-        if copy is not None:
-            raise TypeError("an Artifact has its files already; copy= is for a path, and of add_file() and add_dir()")
-        artifact = given
-    elif isinstance(given, (str, os.PathLike)):
-        chosen = _arguments.label("name", name), _arguments.label("type", type)
-        artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None, _copy(copy))
-    else:
-        raise TypeError(f"expected an Artifact or a path, got {given.__class__.__name__}")
-    if artifact._staging and artifact._logged is not None and not artifact._refused():
-        raise ValueError(f"the artifact {artifact.name!r} has files of new_file() and was logged already")
-    artifact._draft.set(artifact.description, plain(artifact.metadata))
-    part = "" if use_as is None else _text("use_as", use_as)
-    written = artifact._staging, artifact._held
-    logged = _core.log_artifact(run._core, artifact._draft, labels, tag_list, ttl_s, is_input, part, *written)
-    artifact._store_path = run._core.store_path
-    artifact._logged = logged
-    artifact._stored = None
-    artifact._draft.release_held()  # the run's thread has it
-    if artifact._cleanup is not None and logged.state != "not recorded":
-        artifact._cleanup.detach()  # the run's thread removes them
-    return artifact
-
-
-def use(run: OpenRun, given: object, type: str | None, use_as: str | None) -> Artifact | StoredArtifact:
-    part = "" if use_as is None else _text("use_as", use_as)
-    if isinstance(given, StoredArtifact):
-        given = given.qualified_name
-    if isinstance(given, Artifact):
-        if given._logged is not None and given.state != "not recorded":
-            given = given.wait().qualified_name
-        else:
-            return log(run, given, None, None, None, None, None, part, is_input=True)
-    is_name = isinstance(given, str) and not given.startswith(("/", "./", "../", "~"))
-    if isinstance(given, (str, os.PathLike)) and not is_name:
-        return log(run, given, None, type, None, None, None, part, is_input=True)
-    if not isinstance(given, str):
-        raise TypeError(f"expected the name of an artifact, an Artifact or a path, got {given.__class__.__name__}")
-    try:
-        found = StoredArtifact(_core.use_artifact(run._core, _arguments.utf8("name", given), part))
-    except _core.NotFoundError as error:
-        if not os.path.exists(given):  # noqa: PTH110 (Path.exists() raises for a name that no file may have)
-            raise
-        raise _core.NotFoundError(
-            f"{error}; a str names an artifact: for the {'folder' if Path(given).is_dir() else 'file'} of that name "
-            f"here use_artifact(Path({given!r}))"
-        ) from None
-    if type is not None and found.type != type:
-        raise ValueError(f"{found.qualified_name} is of type {found.type!r}, not {type!r}")
-    return found

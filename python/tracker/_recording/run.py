@@ -215,7 +215,7 @@ class Run(_core.Run):
         100,000 files) for 2 s; said on stderr, counted in status(), raised by wait(). Where nothing is recorded
         (mode="disabled", a gated rank, a forked child) nothing is stored.
         """
-        from tracker._artifacts.artifact import log
+        from tracker._artifacts.log_artifact import log
 
         return log(self, artifact, name, type, aliases, tags, ttl, copy=copy)
 
@@ -233,7 +233,7 @@ class Run(_core.Run):
         refused the older version is given, which is said on stderr. Raises NotFoundError with close names, ValueError
         for another type than `type`.
         """
-        from tracker._artifacts.artifact import use
+        from tracker._artifacts.log_artifact import use
 
         return use(self, artifact, type, use_as)
 
