@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,23 +56,6 @@ struct SegmentLevels {
 // Of a sound segment. Cost: decodes the series that are in it with enough rows, 24 bytes of memory a row.
 Result<SegmentLevels> make_levels(SegmentView* segment);
 
-// The same, from columns that are decoded for something else: SegmentView::check() hands them on, and nothing is
-// decoded twice. Memory: 16 bytes a row of the block at hand, 24 a row of the series that do not stand in one block and
-// rise there.
-class LevelsVisitor : public SegmentVisitor {
- public:
-  explicit LevelsVisitor(const SegmentView& segment);
-  void block(size_t block, std::span<const int64_t> steps, std::span<const int64_t> times,
-             std::span<const uint64_t> order) override;
-  void series(size_t block, size_t series, std::span<const uint64_t> bits) override;
-  SegmentLevels take() { return std::move(levels_); }
-
- private:
-  const SegmentView& segment_;
-  std::vector<int64_t> steps_, times_;  // of the block at hand
-  std::map<uint32_t, SeriesRows> parts_;
-  SegmentLevels levels_;
-};
 // Inside the transaction that writes the segment of these frames. Makes the table where it is not there. `replaces`:
 // the segment takes the place of others, whose levels go.
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels);

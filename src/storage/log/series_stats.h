@@ -32,8 +32,8 @@ using TakeSeries = std::function<void(const SeriesMap& series)>;
 Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries& take = {});
 
 // The same of all its frames together; `log` is its log. With all that SegmentView::check() finds, for each column is
-// decoded once; `also` sees them too, where it is not null.
-Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log, SegmentVisitor* also = nullptr);
+// decoded once.
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log);
 
 // Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
 void append_stats(const SeriesStats& later, SeriesStats* into);
