@@ -22,6 +22,7 @@ TESTS = "\n".join(
 
 # Constants called Max or _MAX that bound no input of a user: sizes of our own structures and buffers, pauses, formats.
 INTERNAL_NAMES = """
+kLogIndexCacheBytesMax kTransactionNsMax
 ANCESTORS_MAX AWAIT_S_MAX BEGUN_MAX COLUMNS_MAX END_S_MAX FLUSH_S_MAX IMPORT_ROWS_MAX LINES_MAX LOOK_S_MAX OPENED_MAX
 ROWS_MAX TIME_US_MAX TRIAL_SECONDS_MAX WHY_CHARS_MAX kAnswerBytesMax kApplyBytesMax kAwaitLookMax kBytesMax
 kCandidatesMax kClaimBytesMax kCommitBytesMax kCompactionBytesMax kComparedBytesMax kDamageProbesMax
@@ -65,7 +66,7 @@ NOT_TESTED = {
     "kRestartsMax": "a server that answers each part with another offset",
     "kRowWait": "a disk that hangs between the last commit and a read",
     "kServerBusyMs": "a process that holds server.db for 10 s",
-    "kSettleMs": "a disk that hangs for 10 s",
+    "kStoreWaitingMs": "a disk that hangs for 10 s",
     "kSocketsMax": "64 connections of one process",
 }
 

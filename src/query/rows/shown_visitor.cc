@@ -92,10 +92,14 @@ void append_part(const ShownPart& later, ShownPart* into) {
   add_numbers(later, into);
 }
 
-// --- the sums -----------------------------------------------------------------------------------------------------
-
-ShownVisitor::ShownVisitor(const ShownColumns& columns, size_t metrics, int64_t shown_up_to, bool decode_all)
-    : columns_(columns), shown_up_to_(shown_up_to), decode_all_(decode_all), parts_(metrics), units_(metrics) {}
+ShownVisitor::ShownVisitor(const ShownColumns& columns, std::vector<ShownPart> ends, int64_t shown_up_to,
+                           bool decode_all)
+    : columns_(columns),
+      ends_(std::move(ends)),
+      shown_up_to_(shown_up_to),
+      decode_all_(decode_all),
+      parts_(ends_.size()),
+      units_(ends_.size()) {}
 
 void ShownVisitor::begin() {
   for (const size_t metric : touched_) units_[metric] = Unit();
@@ -108,15 +112,8 @@ ShownVisitor::Unit& ShownVisitor::unit_of(size_t metric) {
 }
 
 // A frame or segment counts as a whole or not at all.
-void ShownVisitor::commit(uint64_t after_seq) {
-  for (const size_t metric : touched_) {
-    Unit& unit = units_[metric];
-    for (ShownRow* row : {&unit.part.first, &unit.part.last}) {
-      row->read = !unit.summarized;
-      row->after_seq = after_seq;
-    }
-    append_part(unit.part, &parts_[metric]);
-  }
+void ShownVisitor::commit() {
+  for (const size_t metric : touched_) append_part(units_[metric].part, &parts_[metric]);
 }
 
 // Whether a series of the block is one that is looked at.
@@ -148,7 +145,7 @@ Result<bool> ShownVisitor::frame(const FrameView& frame) {
     FrameRowBlock block(frame.blocks()[b]);
     TRACKER_RETURN_IF_ERROR(decode(&block, nullptr, false));
   }
-  commit(0);
+  commit();
   return true;
 }
 
@@ -164,7 +161,7 @@ Result<bool> ShownVisitor::segment(SegmentView* segment, PointRange* range) {
     if (!any.ok()) return any.status();
     if (!*any || about.rows == 0 || (about.has_steps && about.steps.min > shown_up_to_)) continue;
     const bool all_shown = !about.has_steps || about.steps.max <= shown_up_to_;
-    if (*whole && all_shown && !decode_all_) {
+    if (*whole && all_shown && !decode_all_ && !may_hold_end(about)) {
       summarize(about);
       continue;
     }
@@ -172,10 +169,21 @@ Result<bool> ShownVisitor::segment(SegmentView* segment, PointRange* range) {
     if (!all_shown) TRACKER_RETURN_IF_ERROR(block.narrow(Int64Range{INT64_MIN, shown_up_to_}, std::nullopt));
     TRACKER_RETURN_IF_ERROR(decode(&block, *whole ? nullptr : &ordinals, true));
   }
-  commit(segment->first_seq() - 1);
+  commit();
   return true;
 }
 
+bool ShownVisitor::may_hold_end(const SegmentBlock& block) const {
+  return std::any_of(block.series.begin(), block.series.end(), [&](uint32_t id) {
+    const auto column = columns_.find(id);
+    if (column == columns_.end()) return false;
+    const ShownPart& ends = ends_[column->second.metric];
+    return block.time_min_us <= ends.first.time_us || block.time_max_us >= ends.last.time_us;
+  });
+}
+
+// Which rows have the times of its directory is not known. A row of a decoded block with such a time does not take
+// their place: the order in which they were logged is not known either.
 void ShownVisitor::summarize(const SegmentBlock& block) {
   for (size_t i = 0; i < block.series.size(); ++i) {
     const auto column = columns_.find(block.series[i]);
@@ -190,11 +198,17 @@ void ShownVisitor::summarize(const SegmentBlock& block) {
       part.max = to_double(block.types[i], of.max_bits);
       part.sum = of.sum;
     }
-    part.first.time_us = block.time_min_us;
-    part.last.time_us = block.time_max_us;
     Unit& unit = units_[column->second.metric];
-    unit.summarized = true;
-    append_part(part, &unit.part);
+    const bool none = unit.part.points == 0;
+    if (none || block.time_min_us <= unit.part.first.time_us) {
+      unit.part.first = ShownRow{.time_us = block.time_min_us};
+      unit.first_order = INT64_MIN;
+    }
+    if (none || block.time_max_us >= unit.part.last.time_us) {
+      unit.part.last = ShownRow{.time_us = block.time_max_us};
+      unit.last_order = INT64_MAX;
+    }
+    add_numbers(part, &unit.part);
   }
 }
 
@@ -220,7 +234,7 @@ void ShownVisitor::add_ends(const ShownBlock& rows, ValueType type, const std::v
                             Unit* unit) {
   const BlockEnds ends = ends_of(rows, by_order);
   const auto row_of = [&](uint32_t row) {
-    return ShownRow{rows.times[row], true, 0, type, bits[row], rows.has_steps ? rows.steps[row] : 0};
+    return ShownRow{rows.times[row], true, type, bits[row], rows.has_steps ? rows.steps[row] : 0};
   };
   const auto key = [&](uint32_t row) { return std::make_pair(rows.times[row], order_of(rows, row, by_order)); };
   const bool none = unit->part.points == 0;
@@ -232,78 +246,6 @@ void ShownVisitor::add_ends(const ShownBlock& rows, ValueType type, const std::v
     unit->part.last = row_of(ends.last);
     unit->last_order = key(ends.last).second;
   }
-}
-
-// --- the first and the last row -----------------------------------------------------------------------------------
-
-ShownEndVisitor::ShownEndVisitor(const ShownColumns& columns, std::vector<Wanted> wanted, int64_t shown_up_to)
-    : columns_(columns), wanted_(std::move(wanted)), shown_up_to_(shown_up_to), found_(wanted_.size()) {}
-
-// A segment never becomes frames again.
-Result<bool> ShownEndVisitor::frame(const FrameView&) { return false; }
-
-bool ShownEndVisitor::may_hold_any(const SegmentBlock& block) const {
-  if (block.rows == 0 || (block.has_steps && block.steps.min > shown_up_to_)) return false;
-  const Int64Range times{block.time_min_us, block.time_max_us};
-  return std::any_of(block.series.begin(), block.series.end(), [&](uint32_t id) {
-    const auto column = columns_.find(id);
-    if (column == columns_.end()) return false;
-    const Wanted& of = wanted_[column->second.metric];
-    return (of.first && times.contains(of.first_us)) || (of.last && times.contains(of.last_us));
-  });
-}
-
-// The segment may have become a larger one: its other rows are no earlier and no later, or they would be wanted.
-Result<bool> ShownEndVisitor::segment(SegmentView* segment, PointRange* range) {
-  OrdinalRange ordinals;
-  auto whole = is_whole(segment, *range, &ordinals);
-  if (!whole.ok()) return whole.status();
-  ShownBlock rows;
-  for (size_t b = 0; b < segment->blocks().size(); ++b) {
-    const SegmentBlock& about = segment->blocks()[b];
-    if (!may_hold_any(about)) continue;
-    SegmentRowBlock block(segment, b, true);
-    ++decoded_blocks_;
-    TRACKER_RETURN_IF_ERROR(load(&block, shown_up_to_, *whole ? nullptr : &ordinals, &rows));
-    if (!rows.rows.empty()) look(about, b, rows);
-  }
-  for (Found& found : found_)
-    for (Place* place : {&found.first, &found.last}) TRACKER_RETURN_IF_ERROR(read_value(segment, place));
-  return false;
-}
-
-void ShownEndVisitor::look(const SegmentBlock& about, size_t block, const ShownBlock& rows) {
-  const BlockEnds ends = ends_of(rows, true);
-  for (size_t i = 0; i < about.series.size(); ++i) {
-    const auto column = columns_.find(about.series[i]);
-    if (column == columns_.end()) continue;
-    const auto place_of = [&](uint32_t row) {
-      Place out;
-      out.row = {rows.times[row], false, 0, column->second.type, 0, rows.has_steps ? rows.steps[row] : 0};
-      out.there = true;
-      out.block = block;
-      out.series = i;
-      out.number = row;
-      out.order = rows.order[row];
-      return out;
-    };
-    const Wanted& of = wanted_[column->second.metric];
-    Found& found = found_[column->second.metric];
-    if (of.first && rows.times[ends.first] == of.first_us &&
-        (!found.first.there || rows.order[ends.first] < found.first.order))
-      found.first = place_of(ends.first);
-    if (of.last && rows.times[ends.last] == of.last_us &&
-        (!found.last.there || rows.order[ends.last] >= found.last.order))
-      found.last = place_of(ends.last);
-  }
-}
-
-Status ShownEndVisitor::read_value(SegmentView* segment, Place* place) {
-  if (!place->there) return {};
-  TRACKER_RETURN_IF_ERROR(
-      segment->value_bits(place->block, place->series, {place->number, place->number + 1}, &place->row.bits));
-  place->row.read = true;
-  return {};
 }
 
 }  // namespace tracker::internal

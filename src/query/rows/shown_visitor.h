@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Adds up the rows of a log that no resume shadows, without holding them. Of a segment's block whose rows are all
-// shown, or all shadowed, the directory tells enough; a block in which the step of the resume lies, and frames, are
-// decoded. Threads: one at a time. Memory: the columns of steps, times, order and one series of a block.
+// shown, or all shadowed, the directory tells enough; frames, and blocks in which the step of the resume or the
+// first or last row lies, are decoded. Threads: one at a time. Memory: the columns of steps, times, order and one
+// series of a block.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,7 @@ namespace tracker::internal {
 // The first or the last row, by time, of some.
 struct ShownRow {
   int64_t time_us = 0;
-  bool read = false;       // else only its time is known,
-  uint64_t after_seq = 0;  // and that it is in the segment after this frame
+  bool read = false;  // else only its time is known
   ValueType type = ValueType::kFloat64;
   uint64_t bits = 0;
   int64_t step = 0;
@@ -50,8 +50,9 @@ struct ShownBlock {
 
 class ShownVisitor : public LogVisitor {
  public:
-  // Rows with a step after `shown_up_to` are shadowed. `decode_all`: directories are not used.
-  ShownVisitor(const ShownColumns& columns, size_t metrics, int64_t shown_up_to, bool decode_all);
+  // Rows with a step above `shown_up_to` are shadowed. `ends`: of each metric, with the times of its first and last row
+  // as far as they are known; the blocks that may hold these rows are decoded. `decode_all`: every block is.
+  ShownVisitor(const ShownColumns& columns, std::vector<ShownPart> ends, int64_t shown_up_to, bool decode_all);
   Result<bool> frame(const FrameView& frame) override;
   Result<bool> segment(SegmentView* segment, PointRange* wanted) override;
   const std::vector<ShownPart>& parts() const { return parts_; }  // a metric
@@ -63,18 +64,19 @@ class ShownVisitor : public LogVisitor {
     ShownPart part;
     int64_t first_order = 0, last_order = 0;
     size_t blocks = 0;
-    bool ordered = true;      // all of its blocks have an order
-    bool summarized = false;  // of the first and the last row only the times are known
+    bool ordered = true;  // all of its blocks have an order
   };
   Result<bool> wanted(std::span<const uint32_t> series, std::span<const ValueType> types, bool has_order);
   Status decode(RowBlock* block, const OrdinalRange* ordinals, bool segment);
+  bool may_hold_end(const SegmentBlock& block) const;
   void summarize(const SegmentBlock& block);
   void add_ends(const ShownBlock& rows, ValueType type, const std::vector<uint64_t>& bits, bool by_order, Unit* unit);
   Unit& unit_of(size_t metric);
   void begin();
-  void commit(uint64_t after_seq);
+  void commit();
 
   const ShownColumns& columns_;
+  const std::vector<ShownPart> ends_;
   const int64_t shown_up_to_;
   const bool decode_all_;
   std::vector<ShownPart> parts_;
@@ -83,44 +85,6 @@ class ShownVisitor : public LogVisitor {
   ShownBlock rows_;
   std::vector<uint64_t> bits_;
   std::vector<double> values_;
-  uint64_t decoded_blocks_ = 0;
-};
-
-// Reads the first and the last row of metrics in a segment whose times alone are known: the first thing it is given.
-class ShownEndVisitor : public LogVisitor {
- public:
-  struct Wanted {
-    bool first = false, last = false;
-    int64_t first_us = 0, last_us = 0;
-  };
-  // Parallel to `metrics` of the columns.
-  ShownEndVisitor(const ShownColumns& columns, std::vector<Wanted> wanted, int64_t shown_up_to);
-  Result<bool> frame(const FrameView& frame) override;
-  Result<bool> segment(SegmentView* segment, PointRange* wanted) override;
-  // What was wanted of the metric; not `read`: it is not there.
-  const ShownRow& first(size_t metric) const { return found_[metric].first.row; }
-  const ShownRow& last(size_t metric) const { return found_[metric].last.row; }
-  uint64_t decoded_blocks() const { return decoded_blocks_; }
-
- private:
-  struct Place {
-    ShownRow row;
-    bool there = false;
-    size_t block = 0, series = 0;
-    uint64_t number = 0;
-    int64_t order = 0;
-  };
-  struct Found {
-    Place first, last;
-  };
-  bool may_hold_any(const SegmentBlock& block) const;
-  void look(const SegmentBlock& about, size_t block, const ShownBlock& rows);
-  Status read_value(SegmentView* segment, Place* place);
-
-  const ShownColumns& columns_;
-  const std::vector<Wanted> wanted_;
-  const int64_t shown_up_to_;
-  std::vector<Found> found_;
   uint64_t decoded_blocks_ = 0;
 };
 

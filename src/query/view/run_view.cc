@@ -47,7 +47,6 @@ struct RunView::Impl {
   std::vector<Liveness> liveness;
   std::vector<AttemptWithoutData> silent;  // where all writers could be read
   std::vector<MetricInfo> metrics;
-  ShownRows shown_rows;  // what only rows tell of `metrics`, as far as it was asked for
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
   Status unread_for_now;
@@ -293,7 +292,7 @@ Result<std::vector<History>> RunView::Impl::gather(const std::vector<const Metri
 void RunView::Impl::complete_metrics() {
   std::vector<LogDamage> damage;
   const auto reader_of = [this](size_t i) { return readers[i].get(); };
-  const Status status = shown_rows.complete(snapshots, reader_of, &metrics, &damage);
+  const Status status = complete_shown(snapshots, reader_of, &metrics, &damage);
   note_damage(std::move(damage));
   if (!status.ok()) note_problem(status.code(), status.to_string());
   // Not tried again before the next snapshot.

@@ -52,7 +52,7 @@ class RunView {
   Value config() const;              // nested map; last one wins by time, then writer id
   // Flat map: under each metric's name its last value, or what define_metric() says; explicit ones win and stay. As
   // metrics(): where a resume shadows a part of what a metric's value rests on, the directories of segments are read
-  // and a few blocks decoded, at the next snapshot what is new (query/view/shown_rows.h).
+  // and a few blocks decoded, once a snapshot (query/view/shown_rows.h).
   Value summary() const;
   Value attribute(const std::string& key) const;  // notes, tags, group, job_type; null when never set
   int64_t created_us() const;

@@ -69,31 +69,6 @@ Result<SegmentLevels> make_levels(SegmentView* segment) {
   return out;
 }
 
-LevelsVisitor::LevelsVisitor(const SegmentView& segment) : segment_(segment) { levels_.series = long_series(segment); }
-
-void LevelsVisitor::block(size_t, std::span<const int64_t> steps, std::span<const int64_t> times,
-                          std::span<const uint64_t>) {
-  if (levels_.series.empty()) return;
-  steps_.assign(steps.begin(), steps.end());
-  times_.assign(times.begin(), times.end());
-}
-
-void LevelsVisitor::series(size_t block, size_t series, std::span<const uint64_t> bits) {
-  const uint32_t id = segment_.blocks()[block].series[series];
-  if (!std::binary_search(levels_.series.begin(), levels_.series.end(), id)) return;
-  const auto place = series_place(segment_, id);
-  if (!place.ok() || !place->all_have_steps()) return;
-  if (place->rising) return add_levels(id, place->type, {steps_, times_, bits}, &levels_.rows);
-  SeriesRows& rows = parts_[id];
-  rows.steps.insert(rows.steps.end(), steps_.begin(), steps_.end());
-  rows.times.insert(rows.times.end(), times_.begin(), times_.end());
-  rows.bits.insert(rows.bits.end(), bits.begin(), bits.end());
-  if (rows.steps.size() < place->rows) return;
-  sort_by_step(&rows);
-  if (rises(rows.steps)) add_levels(id, place->type, {rows.steps, rows.times, rows.bits}, &levels_.rows);
-  parts_.erase(id);
-}
-
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels) {
   const auto first = static_cast<int64_t>(first_seq), last = static_cast<int64_t>(last_seq);
   bool there = !levels.rows.empty();

@@ -8,8 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,23 +58,6 @@ struct SegmentLevels {
 // For a segment that is not damaged. Cost: decodes the series with enough rows in it, 24 bytes of memory a row.
 Result<SegmentLevels> make_levels(SegmentView* segment);
 
-// The same, from columns that are decoded for another purpose: SegmentView::check() passes them, and nothing is decoded
-// twice. Memory: 16 bytes a row of the current block, 24 a row of the series that are in several blocks or whose steps
-// do not rise.
-class LevelsVisitor : public SegmentVisitor {
- public:
-  explicit LevelsVisitor(const SegmentView& segment);
-  void block(size_t block, std::span<const int64_t> steps, std::span<const int64_t> times,
-             std::span<const uint64_t> order) override;
-  void series(size_t block, size_t series, std::span<const uint64_t> bits) override;
-  SegmentLevels take() { return std::move(levels_); }
-
- private:
-  const SegmentView& segment_;
-  std::vector<int64_t> steps_, times_;  // of the block at hand
-  std::map<uint32_t, SeriesRows> parts_;
-  SegmentLevels levels_;
-};
 // Within the transaction that writes the segment of these frames. Creates the table if it is missing. `replaces`: the
 // segment replaces others, whose levels are deleted.
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels);

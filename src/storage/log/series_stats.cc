@@ -176,12 +176,10 @@ class BlockStats {
 // For a segment, while its columns are checked.
 class SegmentStats : public SegmentVisitor {
  public:
-  SegmentStats(const SegmentView& segment, SegmentVisitor* also, FrameStats* out)
-      : segment_(segment), also_(also), out_(out), series_(out) {}
+  SegmentStats(const SegmentView& segment, FrameStats* out) : segment_(segment), out_(out), series_(out) {}
 
   void block(size_t b, std::span<const int64_t> steps, std::span<const int64_t> times,
              std::span<const uint64_t> order) override {
-    if (also_ != nullptr) also_->block(b, steps, times, order);
     const SegmentBlock& block = segment_.blocks()[b];
     shared_ = BlockRows();
     shared_.rows = block.rows;
@@ -205,14 +203,12 @@ class SegmentStats : public SegmentVisitor {
   }
 
   void series(size_t b, size_t i, std::span<const uint64_t> bits) override {
-    if (also_ != nullptr) also_->series(b, i, bits);
     const SegmentBlock& block = segment_.blocks()[b];
     series_.add(block.series[i], block.types[i], shared_, bits);
   }
 
  private:
   const SegmentView& segment_;
-  SegmentVisitor* also_;
   FrameStats* out_;
   StatsAdder series_;
   BlockRows shared_;
@@ -247,10 +243,10 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries&
   return out;
 }
 
-Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log, SegmentVisitor* also) {
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log) {
   FrameStats out;
   for (const SeriesDef& def : log.defs) out.series[def.id].def = def;
-  SegmentStats blocks(*segment, also, &out);
+  SegmentStats blocks(*segment, &out);
   TRACKER_RETURN_IF_ERROR(segment->check(&blocks));
   find_times(log.events, &out);
   return out;

@@ -32,8 +32,8 @@ using TakeSeries = std::function<void(const SeriesMap& series)>;
 Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries& take = {});
 
 // The same for a segment and its log `log`. Finds everything that SegmentView::check() finds, because each column is
-// decoded only once; `also`, if not null, receives the columns too.
-Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log, SegmentVisitor* also = nullptr);
+// decoded only once.
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log);
 
 // Adds rows that were logged after those of `into`. Counts of dropped points are not changed.
 void append_stats(const SeriesStats& later, SeriesStats* into);

@@ -8,8 +8,6 @@
 #include <map>
 #include <tuple>
 
-#include "model/system_series.h"
-
 namespace tracker::internal {
 namespace {
 
@@ -57,30 +55,22 @@ std::string series_name(const SeriesStats& series) {
 
 }  // namespace
 
-void SystemSamples::add(const SeriesMap& series) {
-  for (const auto& [id, rows] : series) {
-    if (is_system_series(rows.def.name)) series_.insert(id);
-    if (series_.contains(id)) count_ += rows.points;
-  }
-}
-
 Result<FrameStats> LogTotals::add(const FrameView& frame, size_t bytes) {
   auto stats = compute_frame_stats(frame);
   if (!stats.ok()) return stats;
   ++frames_;
   points_ += stats->points;
   bytes_ += bytes;
-  system_.add(stats->series);
   events_.apply(frame);
   if (frame.seq() > stats_seq_) later_.emplace_back(frame.seq(), stats->series);
   else add_series(stats->series);
   return stats;
 }
 
-Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVisitor* also) {
+Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes) {
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
-  auto stats = compute_segment_stats(segment, log, also);
+  auto stats = compute_segment_stats(segment, log);
   if (!stats.ok()) return stats;
   if (stats->time_first_us != segment->time_first_us() || stats->time_last_us != segment->time_last_us())
     return Status(Code::kCorrupt, "segment: times of the directory are not those of its rows and events");
@@ -88,7 +78,6 @@ Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVis
   points_ += stats->points;
   bytes_ += bytes;
   any_segments_ = true;
-  system_.add(stats->series);
   set_stats_seq(std::max(stats_seq_, segment->last_seq()));  // no segment goes beyond it, so it has risen
   events_.apply(log.events, log.losses);
   add_series(stats->series);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Looks for damage in a store, a run or a journal, and says what is intact and what to do. Nothing is written: no lock
 // file, no WAL index, no recovery; a journal's lock is held for a moment while its rings are read. Safe beside live
-// writers and recoverers. Threads: one. Cost: reads every byte and decodes every column; a row of statistics for each
-// series in memory.
+// writers and recoverers. The catalog and levels are derived, so they are not checked. Threads: one. Cost: reads every
+// byte and decodes every column; a row of statistics for each series in memory.
 //
 // Of a run that is recorded meanwhile the b-trees are not walked, because a reader of ours holds no transaction over
 // 250 ms (P11); its frames, counts and statistics are.
@@ -65,7 +65,7 @@ struct VerifyOptions {
 constexpr int kVerifyFilesOpen = 24;
 Status may_open_files();
 
-// The whole store: its documents, runs, journals on this machine and catalog. kNotFound: no store at `path`. kIo:
+// The whole store: its documents, runs and journals on this machine. kNotFound: no store at `path`. kIo:
 // may_open_files().
 Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& options);
 // Single runs, wherever their folders lie; of journals those of `runs` in the store at `store_path` (empty: none).

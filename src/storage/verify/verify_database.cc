@@ -55,9 +55,7 @@ class DatabaseCheck {
     }
     out_.frames = log_ ? log_->totals().frames() : 0;
     out_.points = log_ ? log_->totals().points() : 0;
-    out_.own_points = log_ ? log_->totals().own_points() : 0;
     out_.live = live_;
-    out_.newest = log_ ? log_->newest() : 0;
     out_.log_read = log_ && readable_ && log_->unread_from() == 0;
     return std::move(out_);
   }
@@ -196,7 +194,6 @@ class DatabaseCheck {
       return meta_.stats_seq;
     };
     if (status.ok()) status = log_->read(*db, at_end);
-    if (status.ok()) status = check_levels(*db);
     if (status.ok()) return true;
     if (!say_busy(status)) failed(status);
     return false;
@@ -208,16 +205,6 @@ class DatabaseCheck {
     out_.findings.push_back({FindingLevel::kNote, "busy", path_, status.message(), "",
                              "nothing is known to be damaged; verify it when the run has ended"});
     return true;
-  }
-
-  // Where the tree is damaged that has been said, and levels are derived.
-  Status check_levels(Sqlite& db) {
-    Status status = verify_levels(db, path_, log_->levels(), &out_.findings);
-    if (status.code() != Code::kCorrupt) return status;
-    if (tree_said_.empty() && log_->tree_said().empty())
-      damage("levels", path_, "the table `levels` cannot be read: " + status.message(), kTreeAdvice,
-             "every frame and segment is read without it");
-    return {};
   }
 
   void check_tree(Sqlite& db) {

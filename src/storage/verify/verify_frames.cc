@@ -42,8 +42,6 @@ class FramesCheck {
     else judge(bytes, *end);
     out_.frames = totals_.frames;
     out_.points = totals_.points;
-    out_.own_points = totals_.points - system_.count();
-    out_.newest = totals_.last_seq;
     for (Finding& finding : out_.findings)
       if (finding.level == FindingLevel::kDamage)
         finding.intact = fmt::format("{} frames, {} points", totals_.frames, totals_.points);
@@ -67,9 +65,7 @@ class FramesCheck {
     if (!view.ok() && view.status().code() == Code::kVersion) return view.status();
     Status status = view.ok() ? Status() : view.status();
     if (status.ok() && *view) {
-      const auto stats = compute_frame_stats(**view);
-      status = stats.status();
-      if (stats.ok()) system_.add(stats->series);
+      status = compute_frame_stats(**view).status();
       events_.apply(**view);
     }
     if (!status.ok()) damage("frame", fmt::format("record at {}: {}", entry.offset, status.message()), kFramesAdvice);
@@ -122,7 +118,6 @@ class FramesCheck {
   const int64_t now_us_;
   WriterVerdict out_;
   FramesTotals totals_;
-  SystemSamples system_;
   EventState events_;
 };
 

@@ -13,7 +13,6 @@
 
 #include "base/ids.h"
 #include "journal/ring/liveness.h"
-#include "storage/database/levels.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/verify/verify.h"
 
@@ -49,8 +48,6 @@ class Verifier {
   const VerifyOptions& options;
   VerifyReport report;
   uint64_t bytes_total = 0;  // of progress
-  // Stored, without samples of the system, by "<project folder>/<run folder>"; of sound runs at rest.
-  std::map<std::string, uint64_t> own_points;
 };
 
 // A file's size and times: tells whether somebody changed it while it was read without locks.
@@ -71,29 +68,10 @@ struct WriterVerdict {
   bool live = false;
   bool log_read = true;  // else nothing is known of frames that no finding names
   uint64_t frames = 0, points = 0;
-  uint64_t own_points = 0;  // without samples of the system
-  uint64_t newest = 0;      // number of a frame
 };
 // One part of a writer's files, by itself. `run`: of the folder that it is in; may be null.
 WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);
 WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run);
-
-// The levels that the segments of a part should have, as digests: found while the log is checked, so that no column is
-// decoded again for its levels. Memory: some 100 bytes a level, which is of 4,096 rows and more.
-class ExpectedLevels {
- public:
-  void add(uint64_t first_seq, uint64_t last_seq, const SegmentLevels& levels);
-  // Whether the segment of these frames has exactly this level. False also where it was not looked at.
-  bool has(uint64_t first_seq, uint64_t last_seq, const SegmentLevels::Row& row) const;
-
- private:
-  std::map<std::tuple<uint64_t, uint64_t, uint32_t, int>, Id128> digests_;
-};
-
-// The table `levels` of a part; what is not as expected is held against the segments anew. Failures: what SQLite says
-// of the file.
-Status verify_levels(Sqlite& db, const std::string& path, const ExpectedLevels& expected,
-                     std::vector<Finding>* findings);
 
 // A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder that stands alone.
 // Returns who the run is, where run.json or a database tells.
@@ -105,7 +83,5 @@ RunVerdict verify_run_folder(Verifier& verifier, const std::string& path, const 
 
 // Journals on this machine that belong to the store at `store_path`; of `runs` only where that is not empty.
 void verify_journals(Verifier& verifier, const std::string& store_path, const std::set<Id128>& runs);
-
-void verify_catalog(Verifier& verifier, const Store& store);
 
 }  // namespace tracker::internal

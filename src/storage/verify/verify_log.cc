@@ -38,8 +38,6 @@ LogCheck::LogCheck(Verifier& verifier, const DatabaseMeta& meta, bool live)
 
 Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
   std::vector<Row> rows;
-  levels_ = {};
-  has_levels_ = has_levels(db).value_or(false);  // one that cannot be read is named later
   look_outside(db);
   for (bool ended = false; !ended;) {
     rows.clear();
@@ -220,11 +218,7 @@ Result<FrameStats> LogCheck::check(const Row& row) {
     auto view = SegmentView::parse(row.bytes);
     if (!view.ok()) return view.status();
     TRACKER_RETURN_IF_ERROR(says(view->writer(), view->first_seq(), view->last_seq()));
-    if (!has_levels_) return seen_.totals.add(&*view, row.bytes.size());
-    LevelsVisitor levels(*view);
-    auto stats = seen_.totals.add(&*view, row.bytes.size(), &levels);
-    if (stats.ok()) levels_.add(row.first, row.last, levels.take());
-    return stats;
+    return seen_.totals.add(&*view, row.bytes.size());
   }
   auto view = FrameView::parse(row.bytes);
   if (!view.ok()) return view.status();

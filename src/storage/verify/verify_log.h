@@ -33,8 +33,6 @@ class LogCheck {
   const LogTotals& totals() const { return seen_.totals; }
   // Frame that was looked at; 0: none.
   uint64_t newest() const { return seen_.covered > before_ ? seen_.covered : 0; }
-  // Of the segments; none where there are no levels.
-  const ExpectedLevels& levels() const { return levels_; }
   // What its rows say that they hold, damaged ones too.
   uint64_t frames_said() const { return seen_.frames; }
   uint64_t points_said() const { return totals().points() + seen_.bad_points + seen_.bad_segment_points; }
@@ -87,8 +85,6 @@ class LogCheck {
   const uint64_t before_;    // the parts before this one have the frames up to here
   const uint64_t last_seq_;  // of a log at rest: nothing after it counts
   Seen seen_, saved_;
-  ExpectedLevels levels_;
-  bool has_levels_ = false;
   int rewinds_ = 0;
   uint64_t stats_seq_at_end_ = 0;
   std::string tree_said_;

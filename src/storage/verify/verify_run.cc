@@ -73,8 +73,6 @@ class RunCheck {
     for (const auto& [id, files] : writers) check_writer(id, files);
     if (!document_.ok() && !writers.empty()) say_document();
     if (is_run) ++verifier_.report.runs;
-    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_ && !repeated_)
-      verifier_.own_points[name_] = own_points_;
     if (document_.ok()) out_.run = *document_;
     return std::move(out_);
   }
@@ -164,20 +162,17 @@ class RunCheck {
       if (!files.parts.contains(part_number(main_file(name)))) check_orphan(name);
     const std::string first = file(id + ".db");
     NumberRanges missing;
-    PartsBefore held;
     bool all_read = true, any_live = false, any_unread = false;
     for (int part = 1; !files.parts.empty() && part <= *files.parts.rbegin(); ++part) {
       const bool is_there = files.parts.contains(part);
       if (!is_there) missing.add(static_cast<uint64_t>(part));
       const std::string path = part_path(first, part);
       const WriterVerdict verdict = is_there ? check_part(path) : WriterVerdict();
-      if (verdict.identity) check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity, held);
+      if (verdict.identity) check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity);
       any_live |= verdict.live;
       any_unread |= !verdict.log_read;
       all_read = all_read && verdict.log_read && verdict.identity;
-      held.seq = std::max(held.seq, verdict.newest);
     }
-    live_ |= any_live;
     verifier_.report.live += any_live ? 1 : 0;
     verifier_.report.unread += any_unread ? 1 : 0;
     if (!missing.empty())
@@ -196,11 +191,9 @@ class RunCheck {
            "restore them from a copy; readers count what is missing as lost", "what is in the parts");
   }
 
-  // What a part says of itself; the parts before it hold `held`.
-  void check_place(const std::string& path, int part, const WriterIdentity& said, const PartsBefore& held) {
-    if (said.part != part)
-      return damage("parts", path, fmt::format("says that it is part {}", said.part), kRestoreAdvice);
-    repeated_ |= held.seq > said.before.seq;  // those frames count once
+  // What a part says of itself.
+  void check_place(const std::string& path, int part, const WriterIdentity& said) {
+    if (said.part != part) damage("parts", path, fmt::format("says that it is part {}", said.part), kRestoreAdvice);
   }
 
   WriterVerdict check_part(const std::string& db) {
@@ -236,19 +229,14 @@ class RunCheck {
       said_ = verdict.identity->run;
       out_.store = verdict.identity->store;
     }
-    for (Finding& finding : verdict.findings) {
-      damaged_ |= finding.level != FindingLevel::kNote;
-      verifier_.add(std::move(finding));
-    }
+    for (Finding& finding : verdict.findings) verifier_.add(std::move(finding));
     verifier_.report.frames += verdict.frames;
     verifier_.report.points += verdict.points;
-    own_points_ += verdict.own_points;
     verifier_.count_bytes(size_of_file(path));
     return verdict;
   }
 
   void damage(std::string kind, std::string path, std::string what, std::string advice, std::string intact = "") {
-    damaged_ = true;
     verifier_.damage(std::move(kind), std::move(path), std::move(what), std::move(advice), std::move(intact));
   }
 
@@ -257,9 +245,6 @@ class RunCheck {
   Result<RunIdentity> document_ = Status(Code::kNotFound, "");
   std::optional<RunIdentity> said_;  // by a database
   RunVerdict out_;
-  uint64_t own_points_ = 0;
-  bool damaged_ = false, live_ = false;
-  bool repeated_ = false;         // a frame is in two parts
   std::set<std::string> linked_;  // names that links among the writers' files lead to
 };
 

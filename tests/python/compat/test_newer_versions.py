@@ -240,8 +240,8 @@ def test_what_is_around_a_newer_part_is_shown(case: str, unpacked: Any, modules:
     assert command(root, "verify")[0] == 4, "newer is no damage"
 
 
-# Levels are derived, and no fixture has a run that is long enough for them. The bug: verify called it damage.
-def test_charts_beside_newer_levels_are_those_of_the_rows_and_verify_calls_them_newer(
+# Levels are derived, so verify does not check them, and no fixture has a run that is long enough for them.
+def test_charts_beside_newer_levels_are_those_of_the_rows(
     tmp_path: Path,
     modules: dict[str, ModuleType],
     monkeypatch: pytest.MonkeyPatch,
@@ -265,10 +265,7 @@ def test_charts_beside_newer_levels_are_those_of_the_rows_and_verify_calls_them_
     assert newer_levels(path) > 0
     bytes_before = path.read_bytes()
     assert seen() == before
-    code, said = command(tmp_path, "verify")
-    assert code == 4, said
-    assert "levels" in said
-    assert "newer version" in said
+    assert command(tmp_path, "verify")[0] == 0
     assert path.read_bytes() == bytes_before
 
 

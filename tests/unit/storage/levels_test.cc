@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "storage/database/compaction.h"
 #include "support/storage.h"
@@ -161,47 +160,6 @@ TEST_F(LevelsTest, SegmentsThatRiseButOverlapLoseTheirsWhenTheyAreMerged) {
   ASSERT_TRUE(db_->finish().ok());
   EXPECT_EQ(number("SELECT count(*) FROM segments"), 1);
   EXPECT_EQ(number("SELECT count(*) FROM levels"), 0);
-}
-
-// All rows of levels that a check of the only segment makes from its columns.
-std::vector<SegmentLevels::Row> found_by_check(const std::string& path) {
-  auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
-  auto row = db->prepare("SELECT data FROM segments");
-  if (!row->step().value_or(false)) return {};
-  auto view = SegmentView::parse(row->bytes_at(0));
-  LevelsVisitor levels(*view);
-  EXPECT_TRUE(view->check(&levels).ok());
-  return levels.take().rows;
-}
-
-TEST_F(LevelsTest, TheCheckOfASegmentFindsTheLevelsThatWereStoredWithIt) {
-  append(kCompactFramesMin, 300);
-  // The first series again in a block of another shape, and a third one whose steps fall.
-  for (uint64_t i = 0; i < kCompactFramesMin; ++i) {
-    Frame frame = test_frame(identity_, db_->last_seq() + 1, 1, 100);
-    if (i == 0) frame.defs.push_back({3, ValueType::kInt64, "metric/3"});
-    for (int64_t& step : frame.blocks[0].steps) step += 100'000;
-    Block third = frame.blocks[0];
-    third.series = {3};
-    third.types = {ValueType::kInt64};
-    for (int64_t& step : third.steps) step = -step * 7;
-    frame.blocks.push_back(third);
-    ASSERT_TRUE(db_->append({record_of(frame)}, false).ok());
-  }
-  compact();
-  ASSERT_TRUE(db_->finish().ok());
-  ASSERT_EQ(number("SELECT count(*) FROM segments"), 1);
-  const std::vector<SegmentLevels::Row> found = found_by_check(path());
-  ASSERT_EQ(static_cast<int64_t>(found.size()), number("SELECT count(*) FROM levels"));
-  auto db = Sqlite::open(path(), SqliteOpen::kRead, 1000);
-  std::set<uint32_t> series;
-  for (const SegmentLevels::Row& row : found) {
-    series.insert(row.series);
-    auto stored = db->prepare("SELECT data FROM levels WHERE series=? AND level=?");
-    ASSERT_TRUE(stored->bind(int64_t{row.series}).bind(int64_t{row.level}).step().value_or(false));
-    EXPECT_EQ(stored->bytes_at(0), row.data) << "series " << row.series << ", level " << row.level;
-  }
-  EXPECT_EQ(series.size(), 3u);
 }
 
 TEST_F(LevelsTest, ADatabaseOfAnOlderVersionGetsThemWithItsNextSegment) {

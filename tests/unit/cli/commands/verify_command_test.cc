@@ -422,34 +422,6 @@ TEST_F(VerifyTest, ACopiedRunIsANote) {
   EXPECT_EQ(code_, kExitOk);
 }
 
-TEST_F(VerifyTest, ACatalogThatIsDamagedOrOutOfDateIsNamed) {
-  ASSERT_EQ(run({"ls"}), kExitOk);
-  EXPECT_EQ(kinds("note"), Kinds{}) << out_;
-  std::filesystem::remove_all(builder_.store().find_run("mnist", "heron")->path);
-  builder_.writer(builder_.run("mnist", "lynx")).log("loss", 0, 1).end(RunState::kFinished).finish();
-  EXPECT_EQ(kinds("note"), (Kinds{{"catalog", 1}})) << out_;
-  EXPECT_NE(out_.find("1 runs of it are gone, 1 runs are not in it"), std::string::npos) << out_;
-  EXPECT_EQ(code_, kExitOk);
-  for (const char* suffix : {"-wal", "-shm"}) remove_file(builder_.path() + "/catalog.db" + suffix);
-  overwrite_start(builder_.path() + "/catalog.db", "rubbish rubbish");
-  EXPECT_EQ(kinds(), (Kinds{{"catalog", 1}})) << out_;
-}
-
-// Bug: a row of "../../x" was in order for verify, whichever of the two tables had it.
-TEST_F(VerifyTest, ARowOfTheCatalogThatIsOfNoRunsFolderIsNamed) {
-  for (const char* table : {"runs", "signs"}) {
-    for (const char* suffix : {"", "-wal", "-shm"}) remove_file(builder_.path() + "/catalog.db" + suffix);
-    ASSERT_EQ(run({"ls"}), kExitOk);
-    EXPECT_EQ(kinds(), Kinds{}) << out_;
-    auto db = Sqlite::open(builder_.path() + "/catalog.db", SqliteOpen::kWrite, 1000);
-    ASSERT_TRUE(db.ok());
-    ASSERT_TRUE(db->exec(fmt::format("UPDATE {} SET folder='../../x' WHERE folder='mnist/otter'", table).c_str()).ok());
-    db->close();
-    EXPECT_EQ(kinds(), (Kinds{{"catalog", 1}})) << out_;
-    EXPECT_NE(out_.find("../../x\\\", which is no run's folder"), std::string::npos) << out_;
-  }
-}
-
 TEST_F(VerifyTest, SingleRunsAndFoldersAreChecked) {
   damage_bytes(db_, first_frame_);
   EXPECT_EQ(run({"verify", "mnist/heron"}), kExitOk) << out_ << err_;
