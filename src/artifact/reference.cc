@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "storage/store/close_names.h"
+#include "model/close_names.h"
 
 namespace tracker::internal {
 namespace {

@@ -11,10 +11,10 @@
 #include "artifact/registry_documents.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "model/close_names.h"
 #include "model/key.h"
 #include "model/redact/redact.h"
 #include "storage/log/log_visitor.h"
-#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
+#include "model/close_names.h"
 #include "query/view/merge.h"
 #include "query/view/visit.h"
-#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

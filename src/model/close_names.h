@@ -14,5 +14,6 @@ std::vector<std::string> close_names(std::string_view name, const std::vector<st
 
 // "; did you mean a, b or c?", or empty.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& names);
+std::string did_you_mean(const std::vector<std::string>& meant);
 
 }  // namespace tracker::internal

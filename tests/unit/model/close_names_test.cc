@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Suggestions for mistyped names: near ones are named, the closest first, and far ones are not.
-#include "storage/store/close_names.h"
+#include "model/close_names.h"
 
 #include <gtest/gtest.h>
 
