@@ -67,8 +67,8 @@ PyObject* error_class(Code code) {
 }
 
 void set_error(const internal::Status& status) {
-  // Escaped to UTF-8, whatever a name or a path contains: anything else would raise UnicodeDecodeError instead.
-  PyErr_SetString(error_class(status.code()), internal::visible(status.to_string()).c_str());
+  // Visible text is UTF-8 whatever a name or a path holds: anything else would raise UnicodeDecodeError instead.
+  PyErr_SetString(error_class(status.code()), internal::visible_lines(status.to_string()).c_str());
 }
 
 std::string take_error_text() {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "storage/store/did_you_mean.h"
+#include "model/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {

@@ -11,10 +11,10 @@
 #include "artifact/registry_documents.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "model/did_you_mean.h"
 #include "model/key.h"
 #include "model/redact/redact.h"
 #include "storage/log/log_visitor.h"
-#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {

@@ -317,7 +317,9 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
     if (options != nullptr) {
       // A caller built against an older header has fewer fields; the missing ones keep their defaults.
       if (options->size < offsetof(trk_init_options, project) + sizeof(void*) || options->size > 65536) {
-        set_error(error, TRK_INVALID, "options.size is not set: begin with TRK_INIT_OPTIONS_INIT");
+        set_error(error, TRK_INVALID,
+                  "options.size is not set: begin with TRK_INIT_OPTIONS_INIT, or where no macro can be used with "
+                  "trk_init_options_default()");
         return TRK_INVALID;
       }
       std::memcpy(&given, options, std::min(options->size, sizeof given));

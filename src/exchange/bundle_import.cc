@@ -282,7 +282,8 @@ Status import_from(const std::string& bundle, ImportStore* store, const ImportOp
 
 Status check_no_project(const ImportOptions& options) {
   if (options.project.empty()) return {};
-  return Status(Code::kInvalid, "--project: a run of tracker stays in its project", "leave --project out");
+  return Status(Code::kInvalid, "--project is of other sources: a bundle and a folder of a run keep the run's project",
+                "leave --project out");
 }
 
 }  // namespace

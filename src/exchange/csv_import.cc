@@ -290,6 +290,11 @@ Result<OpenCsv> open_csv(const ImportOptions& options, const std::string& path, 
   const int64_t file_us = modified_us(path);
   CsvImport import(names, options.step_column, prefix, file_us);
   if (!import.has_steps()) {
+    if (const size_t at = names[0].find_first_of(";\t"); names.size() == 1 && at != std::string::npos)
+      return Status(
+          Code::kInvalid,
+          fmt::format("{}: its fields are separated by {}, not by \",\"", path, names[0][at] == ';' ? "\";\"" : "tabs"),
+          "nothing of it was stored; write it with \",\" between the fields");
     names.resize(std::min<size_t>(names.size(), 10));
     return Status(
         Code::kInvalid,

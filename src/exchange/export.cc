@@ -9,9 +9,9 @@
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
+#include "model/did_you_mean.h"
 #include "query/view/merge.h"
 #include "query/view/visit.h"
-#include "storage/store/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {

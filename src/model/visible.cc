@@ -76,6 +76,14 @@ std::string visible(std::string_view text) {
   return out;
 }
 
+std::string visible_lines(std::string_view message) {
+  constexpr std::string_view kShown = "␊  ", kLine = "\n  ";
+  std::string out = visible(message);
+  for (size_t at = 0; (at = out.find(kShown, at)) != std::string::npos; at += kLine.size())
+    out.replace(at, kShown.size(), kLine);
+  return out;
+}
+
 std::string visible_json(std::string_view document) {
   std::string out;
   out.reserve(document.size());

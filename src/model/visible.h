@@ -13,6 +13,9 @@ namespace tracker::internal {
 // zero widths, C1, tags) become their numbers as in \u202e, bytes that are no UTF-8 become U+FFFD. What is visible
 // already stays as it is.
 std::string visible(std::string_view text);
+// The same of a message in which a line that begins with two blanks stays one: no text that it holds can begin a line
+// as another message does.
+std::string visible_lines(std::string_view message);
 // The same for a JSON document, by escapes that read back as what they stand for. Its line ends stay.
 std::string visible_json(std::string_view document);
 

@@ -268,6 +268,8 @@ class Run : public std::enable_shared_from_this<Run> {
   const std::string& project() const;
   const std::string& dir() const;  // the run's folder; a real folder on gated ranks too
   const std::string& store_path() const;
+  // What `tracker show` takes for this run: project/id, with --dir where a command here would find another store.
+  std::string command_words() const;
   uint64_t max_disk() const;  // bytes of the store; 0: no bound
   const std::string& mode() const;
   int rank() const;

@@ -200,6 +200,11 @@ void Run::leave_row() const {
   done->changed.wait_for(lock, kRowWait, [&done] { return done->done; });
 }
 
+std::string Run::command_words() const {
+  const std::string run = shell_word(project() + "/" + id());
+  return store_path() == Store::resolve("") ? run : run + " --dir " + shell_word(store_path());
+}
+
 void Run::say_end(RunState state, const Status& status) const {
   if (impl_->plan.options.quiet || waits_for_run()) return;  // what it gave up is said
   const RunStatus now = this->status();
@@ -210,7 +215,7 @@ void Run::say_end(RunState state, const Status& status) const {
   if (now.media.stored > 0) stored += " and " + count_text(now.media.stored, "medium", "media");
   const std::string missing = missing_text(now, status.ok(), impl_->missing_facts);
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
-  print_line(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, shell_word(id()))
+  print_line(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, command_words())
                          : fmt::format("{}: {} stored so far{}: {}", run, stored, missing, status.to_string()));
 }
 

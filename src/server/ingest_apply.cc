@@ -17,8 +17,8 @@
 namespace tracker::internal {
 namespace {
 
-// Limit: ms that a reader waits for the frames of a run that the server still has to store. Beyond it: the reader gets what
-// is stored.
+// Limit: ms that a reader waits for the frames of a run that the server still has to store. Beyond it: the reader gets
+// what is stored.
 constexpr std::chrono::milliseconds kStoreWaitingMs{10'000};
 constexpr int kFinishMs = 500;
 

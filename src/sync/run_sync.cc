@@ -11,6 +11,7 @@
 #include "artifact/lineage.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/shell_word.h"
 #include "storage/database/writer_parts.h"
 #include "storage/writer/part_reader.h"
 #include "sync/server_project.h"
@@ -299,9 +300,10 @@ ServerAnswer sync_all(RunSync* sync, ServerLink* server, const std::function<boo
 }
 
 std::string upload_problem(const ServerLink& server, const ServerAnswer& answer, bool live) {
-  std::string_view what = live ? "and sent when that is over" : "tracker sync sends the rest when that is over";
+  std::string what = live ? "and sent when that is over" : "tracker sync sends the rest when that is over";
   if (answer.kind == AnswerKind::kNoAccess || answer.kind == AnswerKind::kNoScope)
-    what = "set TRACKER_TOKEN, or call tracker.login(host, token), then tracker sync sends the rest";
+    what = fmt::format("set TRACKER_TOKEN or run `tracker login {}`, then tracker sync sends the rest",
+                       shell_word(server.url()));
   if (answer.kind == AnswerKind::kUnknownFormat) what = "update the older of the two, then tracker sync sends the rest";
   if (answer.kind == AnswerKind::kForeign) what = "check TRACKER_HOST; tracker sync sends the rest";
   return fmt::format("{}: {}; {}, {}", server.url(), answer.message,

@@ -152,6 +152,9 @@ def test_config_and_summary_entries_are_attributes_too(run: tracker.Run) -> None
         run.config.items = 1
     with pytest.raises(AttributeError, match="config has no entry 'sed'; did you mean 'seed'"):
         _ = run.config.sed
+    run.config.np = 8  # bug: it was offered for "nope"
+    with pytest.raises(AttributeError, match=r"config has no entry 'nope'$"):
+        _ = run.config.nope
     run.finish()
     stored = tracker.open_run(run.uid)
     assert stored.config.model.width == 64

@@ -320,7 +320,7 @@ def test_a_picture_that_an_exit_handler_logs_is_stored(script: Script, where: st
     assert run.media_account["stored"] == run.media_account["logged"] == count, done.stderr
     assert run.history("score").values.tolist() == [0.9]
     stored = f"2 points and {count_of_media(count)} stored, nothing lost"
-    assert done.stderr.splitlines()[-1] == f"tracker: ends/ends finished: {stored}; tracker show ends"
+    assert done.stderr.splitlines()[-1] == f"tracker: ends/ends finished: {stored}; tracker show ends/ends"
 
 
 def count_of_media(count: int) -> str:
@@ -346,5 +346,5 @@ def test_the_last_line_says_how_many_values_were_not_taken(script: Script, what:
         """)
     last = done.stderr.splitlines()[-1]
     hint = "their keys are named above; strict=True raises"
-    told = f"{points:,} points stored, {refused:,} values not taken ({hint}); tracker show ends"
+    told = f"{points:,} points stored, {refused:,} values not taken ({hint}); tracker show ends/ends"
     assert last == f"tracker: ends/ends finished: {told}"

@@ -4,6 +4,7 @@ Method: real runs, copied as `cp -r` does; commands and open_run() are given wha
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -47,13 +48,15 @@ def test_the_beginning_of_an_id_or_a_name_is_enough(runs: Path, given: str, foun
     assert command("show", given).stdout.startswith(found)
 
 
-def test_an_ambiguous_beginning_lists_the_runs_that_it_fits(runs: Path) -> None:
+# Bug: all of them stood on one line, of 400 characters.
+def test_an_ambiguous_beginning_lists_the_runs_that_it_fits_one_a_line(runs: Path) -> None:
     for words in (["show"], ["rm", "--yes"], ["artifact", "lineage"]):
         done = command(*words, "still")
         assert done.returncode == 2
-        assert "p/still-hawk" in done.stderr
-        assert "p/still-heron" in done.stderr
-    with pytest.raises(ValueError, match=r"ambiguous: p/still-h.*, p/still-h"):
+        first, *lines = done.stderr.splitlines()
+        assert first == 'tracker: "still" is ambiguous; give project/id, or more of it:'
+        assert sorted(line.split(" (uid ")[0] for line in lines) == ["  p/still-hawk", "  p/still-heron"]
+    with pytest.raises(ValueError, match=r"ambiguous; .*:\n  p/still-h.*\n  p/still-h"):
         tracker.open_run("still")
 
 
@@ -137,3 +140,36 @@ def test_commands_in_messages_can_be_pasted(runs: Path, tmp_path: Path) -> None:
     done = command("rm", str(folder))
     quoted = str(folder).replace("'", "'\\''")
     assert f"`tracker import '{quoted}'`" in done.stderr
+
+
+# Bug: `tracker show baseline` was ambiguous, and of a store that dir= names it found no run.
+def test_the_command_of_the_last_line_works_when_it_is_pasted(
+    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for project, where in (("pa", None), ("pb", None), ("pc", str(tmp_path / "else where")), ("it's", None)):
+        tracker.init(project=project, id="baseline", dir=where, console="off").finish()
+        said = capfd.readouterr().err.splitlines()[-1]
+        words = shlex.split(said[said.index("; tracker show ") :])[2:]
+        assert words[0] == "show"
+        assert words[1] == f"{project}/baseline"
+        assert words[2:] == ([] if where is None else ["--dir", where])
+        done = command(*words)
+        assert done.stdout.startswith(f"{project}/baseline  finished"), done.stderr
+
+
+def test_a_store_that_a_command_would_find_by_itself_is_not_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TRACKER_DIR")
+    tracker.init(project="p", id="r", dir=".tracker", console="off").finish()
+    assert capfd.readouterr().err.endswith("; tracker show p/r\n")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    tracker.init(project="p", id="s", console="off").finish()
+    assert capfd.readouterr().err.endswith("; tracker show p/s\n")
+
+
+def test_sync_names_the_command_that_saves_a_token(runs: Path) -> None:
+    done = command("sync", "p/still-hawk")
+    assert done.returncode == 1
+    assert "set TRACKER_HOST and TRACKER_TOKEN, or run `tracker login HOST` once" in done.stderr

@@ -104,7 +104,7 @@ def test_a_run_of_a_few_milliseconds_has_commit_dirty_flag_and_packages(
         found = tracker.open_run(f"p/r{number}").environment
         assert (found["git"]["branch"], found["git"]["dirty"]) == ("trunk", True)
         assert "pytest" in found["python"]["packages"]
-        assert done.endswith(f"1 point stored, nothing lost; tracker show r{number}\n")
+        assert done.endswith(f"1 point stored, nothing lost; tracker show p/r{number}\n")
 
 
 def run_program(repository: Path, store: Path, *arguments: str) -> str:
@@ -136,7 +136,7 @@ def test_a_run_that_ends_before_its_packages_are_listed_says_what_it_is_without(
     begin = time.monotonic()
     said = run_program(repository, store, "r", "finish")
     took = time.monotonic() - begin
-    assert said.endswith("1 point stored, nothing lost, without packages; tracker show r\n")
+    assert said.endswith("1 point stored, nothing lost, without packages; tracker show p/r\n")
     assert tracker.open_run("p/r").environment["git"]["dirty"] is True
     assert took < PATIENCE_S / 4
 

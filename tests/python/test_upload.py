@@ -274,7 +274,7 @@ def test_a_wrong_token_is_said_once_and_the_run_stays_local(
     server: Server, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACKER_TOKEN", "trk_wrong")
-    advice = "set TRACKER_TOKEN, or call tracker.login(host, token), then tracker sync sends the rest"
+    advice = f"set TRACKER_TOKEN or run `tracker login {url_of(server)}`, then tracker sync sends the rest"
     uid = check_outage(script(LOOP, "50", "0.02"), url_of(server), "(no_access)", advice)
     monkeypatch.setenv("TRACKER_TOKEN", server.token)
     synced()

@@ -29,7 +29,7 @@ def entry(mapping: Mapping[str, Any], kind: str, key: str) -> Any:
     except KeyError:
         import difflib
 
-        close = difflib.get_close_matches(key, mapping, 1)
+        close = difflib.get_close_matches(key, mapping, 1, cutoff=0.75)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise AttributeError(f"{kind} has no entry {key!r}{hint}") from None
     raise AttributeError(key)

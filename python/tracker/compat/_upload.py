@@ -67,8 +67,8 @@ def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict
 
     if gated() or (isinstance(run, Run) and not run._recorded):
         return
+    store = run._core.store_path if isinstance(run, Run) else str(Path(run.dir).parents[2])  # of runs/<project>/<id>
     if known_host() is None:
-        store = run._core.store_path if isinstance(run, Run) else Path(run.dir).parents[2]  # of runs/<project>/<id>
         report(f"no server is known: the run is in {store}")
         return
     try:
@@ -78,4 +78,7 @@ def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict
             run._recover()
             _core.upload_stored(run._folder, label("folder", folder) or "", make_folder)
     except Exception as error:
-        report(f"the run was not sent: {error}; it is in its store, and `tracker sync {shlex.quote(run.id)}` sends it")
+        words = shlex.quote(f"{run.project}/{run.id}")
+        if store != _core.Store.resolve(""):
+            words += f" --dir {shlex.quote(store)}"
+        report(f"the run was not sent: {error}; it is in its store, and `tracker sync {words}` sends it")

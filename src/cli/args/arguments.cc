@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "model/byte_size.h"
-#include "storage/store/did_you_mean.h"
+#include "model/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {
@@ -133,7 +133,9 @@ void add_import(CLI::App& app, ImportOptions& options, bool& json) {
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
       ->type_name("tensorboard|csv|jsonl|bundle|run|wandb|mlflow|trackio|swanlab");
-  command->add_option("--project", options.project, "Project of the runs; else as the source says")
+  command
+      ->add_option("--project", options.project,
+                   "Project of the runs; else as the source says; a run of tracker keeps its own")
       ->type_name("NAME")
       ->check(names("a project"));
   command->add_option("--step", options.step_column, "Of CSV and JSON lines: the column that counts the steps")

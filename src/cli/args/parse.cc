@@ -9,7 +9,7 @@
 #include "base/shell_word.h"
 #include "cli/args/arguments.h"
 #include "cli/args/cli.h"
-#include "storage/store/did_you_mean.h"
+#include "model/did_you_mean.h"
 
 namespace tracker::internal {
 namespace {
@@ -21,9 +21,23 @@ std::string command_list(const CLI::App& app) {
   return out;
 }
 
+// The command that the line names, and within it "get" of `artifact get`.
+std::vector<const CLI::App*> chosen_commands(const CLI::App& app) {
+  std::vector<const CLI::App*> out;
+  for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = out.back()->get_subcommands())
+    out.push_back(chosen.front());
+  return out;
+}
+
+std::string help_of(const std::vector<const CLI::App*>& commands) {
+  std::string out = "tracker ";
+  for (const CLI::App* command : commands) out += command->get_name() + " ";
+  return out + "--help";
+}
+
 // What was given and not expected: an option nobody has, or a word where the command should be.
 Status unexpected(const CLI::App& app, const std::string& given) {
-  const auto chosen = app.get_subcommands();
+  const std::vector<const CLI::App*> chosen = chosen_commands(app);
   const bool is_option = given.starts_with('-');
   std::vector<std::string> known;
   if (!is_option && chosen.empty()) {
@@ -32,7 +46,7 @@ Status unexpected(const CLI::App& app, const std::string& given) {
     return Status(Code::kInvalid, fmt::format("unknown command \"{}\"{}", given, did_you_mean(given, known)),
                   "commands: " + command_list(app));
   }
-  const std::string help = chosen.empty() ? "tracker --help" : "tracker " + chosen.back()->get_name() + " --help";
+  const std::string help = help_of(chosen);
   if (!is_option) return Status(Code::kInvalid, fmt::format("\"{}\" was not expected", given), help + " shows what is");
   std::vector<const CLI::App*> holders{&app};
   holders.insert(holders.end(), chosen.begin(), chosen.end());
@@ -42,7 +56,7 @@ Status unexpected(const CLI::App& app, const std::string& given) {
   const std::string name = given.substr(0, given.find('='));
   if (!chosen.empty() && std::find(known.begin(), known.end(), name) != known.end())
     return Status(Code::kInvalid, fmt::format("{} stands in front of the command", name),
-                  fmt::format("tracker {} {}", chosen.back()->get_name(), shell_word(given)));
+                  fmt::format("tracker {} {}", chosen.front()->get_name(), shell_word(given)));
   return Status(Code::kInvalid, fmt::format("unknown option {}{}", given, did_you_mean(given, known)),
                 help + " shows the options");
 }
@@ -117,9 +131,8 @@ int parse_and_run(Console& console, const std::vector<std::string>& arguments) {
     const std::vector<std::string> extras = app.remaining(true);
     return fail(console, unexpected(app, extras.empty() ? std::string() : extras.front()));
   } catch (const CLI::ParseError& error) {
-    const auto commands = app.get_subcommands();
-    const std::string help = commands.empty() ? "tracker --help" : "tracker " + commands.back()->get_name() + " --help";
-    return fail(console, Status(Code::kInvalid, parse_problem(error), help + " shows the options"));
+    return fail(console,
+                Status(Code::kInvalid, parse_problem(error), help_of(chosen_commands(app)) + " shows the options"));
   }
   if (const Status status = read_values(&line); !status.ok()) return fail(console, status);
   return dispatch(console, app, line);

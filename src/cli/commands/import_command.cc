@@ -14,9 +14,9 @@
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
 #include "exchange/bundle.h"
+#include "model/did_you_mean.h"
 #include "model/redact/redact.h"
 #include "run/services/media_folder.h"
-#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "artifact/lineage.h"
 #include "cli/commands/command.h"
@@ -20,10 +21,16 @@ namespace tracker::internal {
 namespace {
 
 // What the run set itself, then the last values of metrics, the ones called "loss" first; on a terminal as much of each
-// as leaves room for the others.
-std::string summary_text(const Console& console, const RunRow& run) {
+// as leaves room for the others. Without those that have a column of their own.
+std::string summary_text(const Console& console, const RunRow& run, const std::vector<FilterField>& looked_at) {
   constexpr size_t kShown = 8, kNameWidth = 32, kValueWidth = 16;
-  Value::Map entries = *run.record.summary.as_map();
+  std::set<const Value*> in_columns;
+  for (const FilterField& field : looked_at)
+    if (field.id == FilterFieldId::kSummary || (field.id == FilterFieldId::kMetrics && field.stat == MetricStat::kLast))
+      in_columns.insert(find_field_key(run.record.summary, field));
+  Value::Map entries;
+  for (const auto& entry : *run.record.summary.as_map())
+    if (!in_columns.contains(&entry.second)) entries.push_back(entry);
   const auto was_set = [&run](const auto& entry) {
     const Value* metric = run.record.metrics.find(entry.first);
     return metric == nullptr || metric->as_list() == nullptr || metric->as_list()->empty() ||
@@ -117,7 +124,7 @@ std::string table_text(const Console& console, const RunsList& list, const std::
     row.emplace_back(count_text(record.points));
     if (lost) row.emplace_back(lost_text(record), "31");
     for (size_t i = 0; i < looked_at.size(); ++i) row.emplace_back(field_text(looked_at[i], run.columns[i]));
-    row.emplace_back(summary_text(console, run));
+    row.emplace_back(summary_text(console, run, looked_at));
     table.add(std::move(row));
   }
   return runs.head() + table.render(console, 0, left_out);
@@ -220,20 +227,25 @@ int run_ls(Console& console, const GlobalOptions& global, const LsOptions& optio
   query.limit = options.limit_given || options.json || console.width > 0 ? options.limit : 0;
   query.offset = options.offset;
   query.now_us = console.now_us;
-  // Mistakes are said before the store is looked at.
+  // Mistakes are said before a dead writer is recovered.
+  const auto wrong = [&](Status status, const std::string& text) {
+    if (const auto store = Store::open(Store::resolve(global.dir)); store.ok())
+      status = name_known_field(*store, query, status, &error);
+    return fail_at(console, status, text, error);
+  };
   const auto filter = Filter::parse(options.where, console.now_us, &error);
-  if (!filter.ok()) return fail_at(console, filter.status(), options.where, error);
+  if (!filter.ok()) return wrong(filter.status(), options.where);
   std::vector<SortField> order;
   if (!options.sort.empty()) {
     auto sort = parse_sort(options.sort, &error);
-    if (!sort.ok()) return fail_at(console, sort.status(), options.sort, error);
+    if (!sort.ok()) return wrong(sort.status(), options.sort);
     order = std::move(*sort);
   }
   AskedColumns asked;
   std::vector<FilterField> looked_at;
   if (!options.columns.empty()) {
     auto columns = parse_asked_columns(options.columns, &error);
-    if (!columns.ok()) return fail_at(console, columns.status(), options.columns, error);
+    if (!columns.ok()) return wrong(columns.status(), options.columns);
     asked = std::move(*columns);
     query.columns = asked.fields;
   } else if (!options.json) {

@@ -47,9 +47,13 @@ Result<std::optional<StepCells>> cells_of(RunView* run, const MetricInfo& metric
   return out;
 }
 
-Result<Plots> make_plots(const Console& console, RunView* run, bool system, uint64_t charts) {
-  const size_t cells = console.width > 0 ? std::clamp<size_t>(static_cast<size_t>(console.width) / 5, 8, 40) : 24;
-  const std::vector<MetricInfo> metrics = metrics_of_kind(*run, system);
+size_t spark_cells(const Console& console) {
+  return console.width > 0 ? std::clamp<size_t>(static_cast<size_t>(console.width) / 5, 8, 40) : 24;
+}
+
+Result<Plots> make_plots(const Console& console, RunView* run, uint64_t charts) {
+  const size_t cells = spark_cells(console);
+  const std::vector<MetricInfo> metrics = metrics_of_kind(*run, false);
   std::vector<std::string> sparks(metrics.size()), chart_texts(metrics.size());
   const auto plot = [&](size_t index, const auto& rows) {
     sparks[index] = sparkline(rows, cells);
@@ -121,9 +125,10 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   }
   const auto output = last_console_lines(&run);
   if (!output.ok()) return fail(console, output.status());
-  const auto plots = make_plots(console, &run, false, options.plots);
+  const auto plots = make_plots(console, &run, options.plots);
   if (!plots.ok()) return fail(console, plots.status());
-  const auto system = make_plots(console, &run, true, 0);
+  const size_t narrower = run.ranks().size() > 1 ? 2 : 1;  // beside a column more
+  const auto system = system_series(&run, spark_cells(console) / narrower);
   if (!system.ok()) return fail(console, system.status());
   console.print(head_section(console, run));
   console.print(environment_section(console, run));
@@ -135,7 +140,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(media_section(console, *media, media_account(run)));
   console.print(alerts_section(console, *alerts));
   console.print(plots->charts);
-  console.print(system_section(console, run, system->sparks));
+  console.print(system_section(console, run, *system));
   console.print(console_section(console, *output, run.ranks().size() > 1));
   console.print(account_section(console, run, lost_media(run)));
   console.print(cost_section(console, run));

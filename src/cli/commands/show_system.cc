@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
+#include "cli/output/plot.h"
 #include "cli/output/show_sections.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "query/view/environment.h"
+#include "query/view/rank_status.h"
+#include "query/view/visit.h"
 
 namespace tracker::internal {
 namespace {
@@ -152,22 +157,83 @@ std::string environment_section(const Console& console, const RunView& run) {
   return out;
 }
 
-std::string system_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks) {
-  const std::vector<MetricInfo> metrics = metrics_of_kind(run, true);
-  if (metrics.empty()) return "";
-  Table table({{"SERIES", false, 10, 0, true}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}, {""}});
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    const MetricInfo& m = metrics[i];
-    const bool bytes = m.name.ends_with(".bytes") || m.name.ends_with(".bytes_per_s");
-    const auto number = [bytes](double v) {
+namespace {
+
+// By rank.
+std::map<int64_t, History> split_by_rank(const History& rows) {
+  std::map<int64_t, History> out;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    History& part = out[rows.row_source(row).rank];
+    part.type = rows.type;
+    part.bits.push_back(rows.bits[row]);
+    part.steps.push_back(rows.steps[row]);
+    part.has_step.push_back(rows.row_has_step(row) ? 1 : 0);
+  }
+  return out;
+}
+
+SystemSeries series_of(const std::string& name, int64_t rank, const History& rows, size_t spark_cells) {
+  SystemSeries out{name, rank, rows.size(), 0, 0, 0, 0, sparkline(rows, spark_cells)};
+  for (const uint64_t bits : rows.bits) {
+    const double value = to_double(rows.type, bits);
+    out.last = value;
+    if (!std::isfinite(value)) continue;
+    out.min = out.finite == 0 ? value : std::min(out.min, value);
+    out.max = out.finite == 0 ? value : std::max(out.max, value);
+    ++out.finite;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<SystemSeries>> system_series(RunView* run, size_t spark_cells) {
+  std::vector<SystemSeries> out;
+  std::vector<std::string> names;
+  for (const MetricInfo& m : metrics_of_kind(*run, true)) {
+    if (m.points <= kVisitPointsMax) names.push_back(m.name);
+    else
+      out.push_back({m.name, std::nullopt, m.points, m.shown.finite, to_double(m.last_type, m.last_bits), m.shown.min,
+                     m.shown.max, ""});
+  }
+  const Status status = visit_histories(run, names, false, kVisitPointsMax,
+                                        [&out, spark_cells](const std::string& name, const History& history) {
+                                          for (const auto& [rank, rows] : split_by_rank(history))
+                                            out.push_back(series_of(name, rank, rows, spark_cells));
+                                          return Status();
+                                        });
+  if (!status.ok()) return status;
+  return out;
+}
+
+std::string system_section(const Console& console, const RunView& run, const std::vector<SystemSeries>& series) {
+  constexpr size_t kRanksShown = 8;  // of each series, on a terminal
+  if (series.empty()) return "";
+  const size_t ranks = run.ranks().size();
+  std::vector<TableColumn> columns{{"SERIES", false, 10, 0, true}};
+  if (ranks > 1) columns.push_back({"RANK", true});
+  columns.insert(columns.end(), {{"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}, {""}});
+  Table table(columns);
+  std::map<std::string, size_t> rows_of;
+  for (const SystemSeries& each : series) {
+    if (console.width > 0 && ++rows_of[each.name] > kRanksShown) continue;
+    const bool bytes = each.name.ends_with(".bytes") || each.name.ends_with(".bytes_per_s");
+    const auto number = [&each, bytes](double v) {
+      if (each.finite == 0) return std::string();
       return bytes && v >= 0 && v < 1e18 ? bytes_text(static_cast<uint64_t>(v)) : short_number(v);
     };
-    const bool any = m.shown.finite > 0;
-    table.add({m.name.substr(kSystemPrefix.size()), count_text(m.points),
-               any ? number(to_double(m.last_type, m.last_bits)) : "", any ? number(m.shown.min) : "",
-               any ? number(m.shown.max) : "", sparks[i]});
+    std::vector<Table::Cell> row{each.name.substr(kSystemPrefix.size())};
+    if (ranks > 1) row.emplace_back(each.rank ? std::to_string(*each.rank) : "all");
+    for (const std::string& text :
+         {count_text(each.points), number(each.last), number(each.min), number(each.max), each.spark})
+      row.emplace_back(text);
+    table.add(std::move(row));
   }
-  return title(console, "System") + table.render(console, 2);
+  const std::string more =
+      console.width > 0 && ranks > kRanksShown
+          ? fmt::format("  and {} more ranks; open_run(...).history(NAME, ranks=[...]) has them\n", ranks - kRanksShown)
+          : "";
+  return title(console, "System") + table.render(console, 2) + more;
 }
 
 }  // namespace tracker::internal

@@ -128,7 +128,8 @@ ServerAnswer send_run(Console& console, const Store& store, ServerLink* server, 
 
 void print_run(Console& console, const SyncedRun& each) {
   const std::string name = visible(run_text(each.run));
-  if (each.complete && each.counts.bytes_sent == 0) console.print(name + ": nothing to send\n");
+  if (each.counts.bytes_sent == 0)
+    console.print(name + (each.complete ? ": nothing to send\n" : ": nothing was sent\n"));
   else console.print(fmt::format("{}: sent {}\n", name, counts_text(each.counts)));
   if (each.complete && each.writers_unfinished > 0)
     console.print(fmt::format("{} goes on; a later sync sends what comes\n", name));
@@ -179,8 +180,8 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
   if (!known.ok()) return fail(console, known.status());
   if (known->url.empty())
     return fail(console, Status(Code::kNotFound, "no server is known",
-                                "set TRACKER_HOST and TRACKER_TOKEN, or call tracker.login(host, token) once; nothing "
-                                "was sent and nothing is lost"));
+                                "set TRACKER_HOST and TRACKER_TOKEN, or run `tracker login HOST` once; nothing was "
+                                "sent and nothing is lost"));
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
   RunsAtRest at_rest = RunsAtRest::read(store->path());
@@ -202,13 +203,13 @@ int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& o
   }
   at_rest.save();
   const std::string failure = answer.ok() ? "" : upload_problem(server, answer);
+  if (!failure.empty()) console.note(failure);
   print(console, *store, server, runs, sum, failure, options.json);
   bool complete = answer.ok();
   for (const SyncedRun& each : runs) {
     for (const std::string& problem : each.problems) console.note(problem);
     complete = complete && each.complete;
   }
-  if (!failure.empty()) console.note(failure);
   const int code = finish(console, {}, Code::kOk);
   return code == kExitOk && !complete ? kExitFailed : code;
 }

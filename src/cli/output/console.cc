@@ -50,7 +50,9 @@ void Console::print(std::string_view text) {
 
 void Console::note(std::string_view text) { write_err(fmt::format("tracker: {}\n", visible(text))); }
 
-void Console::error(const Status& status) { note(status.to_string()); }
+void Console::error(const Status& status) {
+  write_err(fmt::format("tracker: {}\n", visible_lines(status.to_string())));
+}
 
 bool Console::reader_left() const { return out_status.system_errno() == EPIPE; }
 

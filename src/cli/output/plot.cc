@@ -144,10 +144,15 @@ Axis axis_of(const History& history) {
 }
 Axis axis_of(const StepCells& rows) { return rows.empty() ? Axis() : Axis{true, rows.front().x0, rows.back().x1}; }
 
+// A line that moves by less than this part of its value is drawn flat, as in the web console.
+constexpr double kFlatPart = 0.01;
+
 template <typename Rows>
 std::string sparkline_of(const Rows& rows, size_t cells) {
   const auto columns = plot_columns(rows, cells * kDotsWide);
-  Grid grid(cells * kDotsWide, kDotsHigh, range_of(columns).value_or(ValueRange{}));
+  ValueRange range = range_of(columns).value_or(ValueRange{});
+  if (range.high - range.low <= kFlatPart * std::max(std::abs(range.low), std::abs(range.high))) range.low = range.high;
+  Grid grid(cells * kDotsWide, kDotsHigh, range);
   draw(columns, &grid);
   std::string out;
   for (size_t x = 0; x < cells; ++x) {

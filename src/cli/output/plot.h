@@ -31,7 +31,8 @@ std::vector<PlotColumn> plot_columns(const History& history, size_t count);
 using StepCells = std::vector<ChartCell<int64_t>>;
 std::vector<PlotColumn> plot_columns(const StepCells& rows, size_t count);
 
-// One line of `cells` characters. A cell with a NaN or an infinity in it shows the mark.
+// One line of `cells` characters; values that differ by less than 1 % are a flat line. A cell with a NaN or an infinity
+// in it shows the mark.
 std::string sparkline(const History& history, size_t cells);
 std::string sparkline(const StepCells& rows, size_t cells);
 

@@ -24,6 +24,10 @@ std::string fitted(const Console& console, std::string_view line) {
   return (console.width > 0 ? cut_to(line, static_cast<size_t>(console.width)) : std::string(line)) + "\n";
 }
 
+std::string wrapped_line(const Console& console, std::string_view line) {
+  return wrapped(line, static_cast<size_t>(console.width));
+}
+
 std::string exact_text(const Value& value) { return visible(to_display(value, SIZE_MAX)); }
 
 // A map as indented lines, its values in one column.
@@ -289,7 +293,7 @@ std::string cost_section(const Console& console, const RunView& run) {
                   short_duration(part("thread_cpu_ns")), bytes_text(static_cast<uint64_t>(part("memory_bytes_max"))));
   if (part("bytes_written") > 0)
     out += fmt::format(", {} written", bytes_text(static_cast<uint64_t>(part("bytes_written"))));
-  return title(console, "Cost of the tracker") + fitted(console, out);
+  return title(console, "Cost of the tracker") + wrapped_line(console, out);
 }
 
 std::string attempts_section(const Console& console, const RunView& run) {
@@ -301,7 +305,7 @@ std::string attempts_section(const Console& console, const RunView& run) {
     std::string line = fmt::format("  attempt {}{}", info.attempt, is_whole(info) ? " shown as a whole" : "");
     if (info.resume_step) line += fmt::format(" continues attempt {} at step {}", info.continues, *info.resume_step);
     if (info.shown_up_to) line += fmt::format("{} shown up to step {}", info.resume_step ? ";" : "", *info.shown_up_to);
-    out += fitted(console, line);
+    out += wrapped_line(console, line);
   }
   return title(console, "Attempts") + out;
 }
@@ -320,7 +324,7 @@ std::string ranks_section(const Console& console, const RunView& run) {
   }
   std::string out = title(console, "Ranks") + table.render(console, 2);
   if (ranks.size() > shown_max) out += fmt::format("  and {} more; --json has all\n", ranks.size() - shown_max);
-  if (const std::string lag = behind_text(ranks); !lag.empty()) out += fitted(console, "  " + lag);
+  if (const std::string lag = behind_text(ranks); !lag.empty()) out += wrapped_line(console, "  " + lag);
   return out;
 }
 
@@ -333,20 +337,20 @@ std::string writers_section(const Console& console, const RunView& run) {
     const WriterSnapshot& writer = run.writers()[i];
     const WriterIdentity& identity = writer.identity;
     if (identity.journal == kImportJournal) {
-      out +=
-          fitted(console, fmt::format("  attempt {}: imported, {}", identity.attempt, counted(writer.points, "point")));
+      out += wrapped_line(console,
+                          fmt::format("  attempt {}: imported, {}", identity.attempt, counted(writer.points, "point")));
       continue;
     }
     const std::string size = identity.world_size > 0 ? fmt::format(" of {}", identity.world_size) : "";
-    out +=
-        fitted(console, fmt::format("  attempt {}, rank {}{}: {}, {}, {} pid {}", identity.attempt, identity.rank, size,
+    out += wrapped_line(console,
+                        fmt::format("  attempt {}, rank {}{}: {}, {}, {} pid {}", identity.attempt, identity.rank, size,
                                     writer_state_text(writer, run.liveness()[i], console.now_us),
                                     counted(own_points(writer).stored, "point"), visible(identity.host), identity.pid));
-    out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal),
-                                       guarantees_text(identity.journal, identity.file_system)));
+    out += wrapped_line(console, fmt::format("    {} journal: {}", visible(identity.journal),
+                                             guarantees_text(identity.journal, identity.file_system)));
     const std::string on = identity.file_system.empty() ? "" : ", on " + visible(identity.file_system);
     if (identity.files == "frames" || writer.frames_file || writer.parts > 1)
-      out += fitted(console, fmt::format("    store files: {}{}", files_of(writer), on));
+      out += wrapped_line(console, fmt::format("    store files: {}{}", files_of(writer), on));
   }
   return out;
 }

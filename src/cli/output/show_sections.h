@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,16 @@ std::string config_section(const Console& console, const RunView& run);
 std::string summary_section(const Console& console, const RunView& run);
 // Machine, container, packages and code that the run ran with; empty where nothing was recorded.
 std::string environment_section(const Console& console, const RunView& run);
-// The series of the system, as metrics_section().
-std::string system_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
+// A series of the system as one rank recorded it.
+struct SystemSeries {
+  std::string name;
+  std::optional<int64_t> rank;  // none: of all ranks, where the rows are too many to be read together
+  uint64_t points = 0, finite = 0;
+  double last = 0, min = 0, max = 0;
+  std::string spark;
+};
+Result<std::vector<SystemSeries>> system_series(RunView* run, size_t spark_cells);
+std::string system_section(const Console& console, const RunView& run, const std::vector<SystemSeries>& series);
 // `sparks`: one line of dots for each of the run's metrics but the system's.
 std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
 std::string texts_section(const Console& console, const TextsByName& texts);

@@ -72,15 +72,21 @@ std::string Table::render(const Console& console, size_t indent, std::vector<std
   }
   if (left_out != nullptr)
     for (const size_t column : out_of_sight) left_out->push_back(columns_[column].title);
+  std::vector<std::vector<std::string>> names(shown.size());  // of columns that are cut in their middle
+  for (size_t i = 0; i < shown.size() && console.width > 0; ++i) {
+    if (!columns_[shown[i]].middle) continue;
+    for (const auto& row : rows_) names[i].push_back(row[shown[i]].text);
+    names[i] = cut_names(names[i], fitted.widths[i]);
+  }
   std::string out;
-  const auto line = [&](const auto& cell_at) {
+  const auto line = [&](const auto& cell_at, size_t row) {
     std::string text(indent, ' ');
     for (size_t i = 0; i < shown.size(); ++i) {
       const TableColumn& column = columns_[shown[i]];
       const auto [cell, sgr] = cell_at(shown[i]);
       const bool may_cut = console.width > 0 && column.width_min > 0;
       const size_t width = fitted.widths[i];
-      const std::string shown_cell = !may_cut ? cell : column.middle ? cut_middle(cell, width) : cut_to(cell, width);
+      const std::string shown_cell = !may_cut ? cell : row < names[i].size() ? names[i][row] : cut_to(cell, width);
       const std::string padded = pad_to(shown_cell, width, column.right);
       text += sgr.empty() ? padded : console.paint(padded, sgr);
       text.append(i + 1 < shown.size() ? kGap : 0, ' ');
@@ -88,9 +94,9 @@ std::string Table::render(const Console& console, size_t indent, std::vector<std
     text.erase(text.find_last_not_of(' ') + 1);
     out += text + "\n";
   };
-  line([this](size_t i) { return std::pair<std::string, std::string>(columns_[i].title, "1"); });
-  for (const auto& row : rows_)
-    line([&row](size_t i) { return std::pair<std::string, std::string>(row[i].text, row[i].sgr); });
+  line([this](size_t i) { return std::pair<std::string, std::string>(columns_[i].title, "1"); }, rows_.size());
+  for (size_t at = 0; at < rows_.size(); ++at)
+    line([&row = rows_[at]](size_t i) { return std::pair<std::string, std::string>(row[i].text, row[i].sgr); }, at);
   return out;
 }
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <ctime>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "storage/store/run_folder.h"
 
@@ -59,14 +61,56 @@ std::string cut_to(std::string_view text, size_t width) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-std::string cut_middle(std::string_view text, size_t width) {
-  if (display_width(text) <= width) return std::string(text);
-  std::string out = cut_to(text, width / 2 + 1);  // with the "…"
+namespace {
+
+// `head` columns of the beginning, "…", and of the end what there is room for.
+std::string cut_after(std::string_view text, size_t head, size_t width) {
+  const size_t whole = display_width(text);
+  if (whole <= width) return std::string(text);
+  std::string out = cut_to(text, head + 1);
   const size_t left = width - std::min(width, display_width(out));
-  for (size_t at = 0; at < text.size(); next_character(text, &at))
-    if (text.size() - at <= 8 * (left + 1) && display_width(text.substr(at)) <= left)
-      return out.append(text.substr(at));
+  size_t at = 0;
+  for (size_t before = 0; at < text.size() && (whole - before > left || text.size() - at > 8 * (left + 1));)
+    before += width_of(next_character(text, &at));
+  return out.append(text.substr(at));
+}
+
+}  // namespace
+
+std::string cut_middle(std::string_view text, size_t width) { return cut_after(text, width / 2, width); }
+
+std::vector<std::string> cut_names(const std::vector<std::string>& names, size_t width) {
+  std::vector<std::string> out;
+  std::map<std::string, std::set<std::string>> cut_alike;
+  for (const std::string& name : names) cut_alike[out.emplace_back(cut_middle(name, width))].insert(name);
+  for (const auto& [cut, alike] : cut_alike)
+    for (size_t head = alike.size() > 1 ? width : 0; head-- > 0;) {
+      std::set<std::string> apart;
+      for (const std::string& name : alike) apart.insert(cut_after(name, head, width));
+      if (apart.size() < alike.size()) continue;
+      for (size_t i = 0; i < names.size(); ++i)
+        if (out[i] == cut) out[i] = cut_after(names[i], head, width);
+      break;
+    }
   return out;
+}
+
+std::string wrapped(std::string_view text, size_t width) {
+  const size_t indent = std::min(text.find_first_not_of(' '), text.size());
+  std::string out(text.substr(0, indent));
+  size_t used = indent;
+  for (size_t at = indent; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const size_t wide = display_width(word);
+    const size_t gap = at == indent ? 0 : 1;
+    const bool fits = gap == 0 || width == 0 || used + gap + wide <= width;
+    out += fits ? std::string(gap, ' ') : "\n" + std::string(indent + 2, ' ');
+    used = fits ? used + gap + wide : indent + 2 + wide;
+    out += word;
+    at = end + 1;
+  }
+  return out + "\n";
 }
 
 std::string pad_to(std::string_view text, size_t width, bool right) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/number.h"
 #include "model/visible.h"
@@ -20,8 +21,13 @@ size_t display_width(std::string_view text);
 std::string cut_to(std::string_view text, size_t width);
 // The same with the "…" in the middle: names of metrics differ at their ends.
 std::string cut_middle(std::string_view text, size_t width);
+// Each cut so; of different names that would then be the same the cut is elsewhere, as far as the width allows that.
+std::vector<std::string> cut_names(const std::vector<std::string>& names, size_t width);
 // Filled with blanks up to `width` columns, after the text or before it.
 std::string pad_to(std::string_view text, size_t width, bool right = false);
+// Lines of at most `width` columns, ended at blanks, the later ones two columns further right; 0: one line. A longer
+// word stays whole.
+std::string wrapped(std::string_view text, size_t width);
 
 std::string count_text(uint64_t count);                      // "12,345"
 std::string counted(uint64_t count, std::string_view noun);  // "1 point", "12,345 points"; "1 entry", "2 entries"

@@ -135,6 +135,7 @@ struct FilterError {
   size_t column = 1;  // characters, the first is 1
   std::string message;
   std::string expected;  // may be empty
+  std::string key;       // a word that is no field but may be a key of config, summary or metrics; else empty
 };
 
 class Filter {

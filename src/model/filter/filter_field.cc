@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/did_you_mean.h"
 #include "model/key.h"
 
 namespace tracker::internal {
@@ -114,6 +115,20 @@ bool take_key(const FilterToken& token, std::string_view rest, FilterField* fiel
   return true;
 }
 
+// The fields that a word which is none may stand for: one that is spelt nearly so, or the word as a key.
+std::vector<std::string> meant_by(std::string_view text, std::string* key) {
+  const size_t dot = text.find('.');
+  std::vector<std::string> names, out;
+  for (const FieldName& field : kFields)
+    if (dot == std::string_view::npos ? !has_key(field.id) : has_key(field.id)) names.emplace_back(field.name);
+  for (const std::string& near : close_names(text.substr(0, dot), names))
+    out.push_back(dot == std::string_view::npos ? near : near + std::string(text.substr(dot)));
+  if (!is_plain_key(text) || (dot != std::string_view::npos && !out.empty())) return out;
+  *key = text;
+  for (const char* name : {"config", "summary", "metrics"}) out.push_back(fmt::format("{}.{}", name, text));
+  return out;
+}
+
 }  // namespace
 
 const char* metric_stat_name(MetricStat stat) { return kStats[static_cast<size_t>(stat)]; }
@@ -140,7 +155,7 @@ std::string FilterField::text() const {
   return out;
 }
 
-std::optional<FilterField> field_of_token(const FilterToken& token, std::string* problem, std::string* expected) {
+std::optional<FilterField> field_of_token(const FilterToken& token, FilterError* error) {
   const std::string_view text = token.text;
   const size_t dot = text.find('.');
   const std::string_view name = text.substr(0, dot);
@@ -148,20 +163,20 @@ std::optional<FilterField> field_of_token(const FilterToken& token, std::string*
       std::find_if(kFields.begin(), kFields.end(), [name](const FieldName& field) { return field.name == name; });
   if (token.kind != FilterToken::Kind::kWord || found == kFields.end() ||
       (dot != std::string_view::npos && !has_key(found->id))) {
-    *problem = fmt::format("{} is no field", token_name(token));
-    if (is_plain_key(text)) *problem += fmt::format("; did you mean config.{0}, summary.{0} or metrics.{0}?", text);
-    *expected = "one of " + all_names();
+    const std::string meant = did_you_mean(meant_by(text, &error->key));
+    error->message = fmt::format("{} is no field{}", token_name(token), meant);
+    error->expected = meant.empty() ? "one of " + all_names() : "";
     return std::nullopt;
   }
   FilterField field;
   field.id = found->id;
   if (!has_key(field.id)) return field;
-  *expected = fmt::format("{0}.KEY, or {0}.\"KEY\" with other characters", name);
+  error->expected = fmt::format("{0}.KEY, or {0}.\"KEY\" with other characters", name);
   if (dot == std::string_view::npos) {
-    *problem = fmt::format("{} without a key", name);
+    error->message = fmt::format("{} without a key", name);
     return std::nullopt;
   }
-  if (!take_key(token, text.substr(dot + 1), &field, problem)) return std::nullopt;
+  if (!take_key(token, text.substr(dot + 1), &field, &error->message)) return std::nullopt;
   return field;
 }
 

@@ -9,7 +9,7 @@
 
 namespace tracker::internal {
 
-// The field that a word names; none with *problem and *expected when it names none.
-std::optional<FilterField> field_of_token(const FilterToken& token, std::string* problem, std::string* expected);
+// The field that a word names; none, and the error, when it names none.
+std::optional<FilterField> field_of_token(const FilterToken& token, FilterError* error);
 
 }  // namespace tracker::internal

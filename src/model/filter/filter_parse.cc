@@ -35,9 +35,9 @@ class Parser {
 
   bool field(FilterField* out) {
     const FilterToken token = take();
-    std::string problem, expected;
-    auto found = field_of_token(token, &problem, &expected);
-    if (!found) return fail(token, problem, expected);
+    error_->offset = token.offset;
+    auto found = field_of_token(token, error_);
+    if (!found) return false;
     *out = std::move(*found);
     return true;
   }

@@ -2,7 +2,6 @@
 #include "query/runs/runs_query.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -10,10 +9,10 @@
 #include <set>
 
 #include "base/clock.h"
+#include "model/did_you_mean.h"
 #include "model/metric_definition.h"
 #include "query/runs/filter_sql.h"
 #include "query/runs/run_record.h"
-#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
@@ -96,27 +95,15 @@ class Listing {
     for (const SortField& sort : plan_.sort) asked.push_back(sort.field);
     std::erase_if(asked, [](const FilterField& field) { return !is_in_documents(field) || is_pattern(field.key); });
     if (asked.empty()) return {};
-    Plan all;
-    if (!query_.project.empty()) {
-      all.where.condition = "project = ?";
-      all.where.parameters.emplace_back(query_.project);
-    }
-    Keys known;
     bool any = false;
-    for (const bool gather : {false, true}) {
-      auto rows = db_.prepare(select(all, true));
-      if (!rows.ok()) return rows.status();
-      bind_parameters(*rows, all.where.parameters);
-      const CatalogRow view(*rows, true, plan_.now_us, query_.version_name);
-      for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
-        if (!row.ok()) return row.status();
-        any = true;
-        if (!gather) std::erase_if(asked, [&view](const FilterField& field) { return view.has_key(field); });
-        else TRACKER_RETURN_IF_ERROR(add_keys(*rows, &known));
-        if (asked.empty()) return {};
-      }
-      if (!any) return {};
-    }
+    TRACKER_RETURN_IF_ERROR(each_run([&](const Statement&, const CatalogRow& view) -> Result<bool> {
+      any = true;
+      std::erase_if(asked, [&view](const FilterField& field) { return view.has_key(field); });
+      return !asked.empty();
+    }));
+    if (!any || asked.empty()) return {};
+    Keys known;
+    TRACKER_RETURN_IF_ERROR(add_all_keys(&known));
     std::set<std::string> said;
     for (FilterField& field : asked) {
       field.stat = MetricStat::kLast;
@@ -126,8 +113,49 @@ class Listing {
     return {};
   }
 
+  // The fields that somebody who wrote a key alone may have meant.
+  Status fields_of(const std::string& key, std::vector<std::string>* out) {
+    Keys known;
+    TRACKER_RETURN_IF_ERROR(add_all_keys(&known));
+    std::string path = key;
+    std::replace(path.begin(), path.end(), '.', '/');
+    for (const auto& [id, keys] : known)
+      if (keys.contains(key) || keys.contains(path)) out->push_back(FilterField{id, key}.text());
+    if (!out->empty()) return {};
+    for (const auto& [id, keys] : known)
+      for (const std::string& near : close_names(key, {keys.begin(), keys.end()}, 1))
+        out->push_back(FilterField{id, near}.text());
+    return {};
+  }
+
  private:
   using Keys = std::map<FilterFieldId, std::set<std::string>>;
+
+  // Of the query's project, whatever the filter; `visit` returns whether the next run is wanted too.
+  Status each_run(const std::function<Result<bool>(const Statement& row, const CatalogRow& view)>& visit) {
+    Plan all;
+    if (!query_.project.empty()) {
+      all.where.condition = "project = ?";
+      all.where.parameters.emplace_back(query_.project);
+    }
+    auto rows = db_.prepare(select(all, true));
+    if (!rows.ok()) return rows.status();
+    bind_parameters(*rows, all.where.parameters);
+    const CatalogRow view(*rows, true, plan_.now_us, query_.version_name);
+    for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
+      if (!row.ok()) return row.status();
+      const Result<bool> go_on = visit(*rows, view);
+      if (!go_on.ok()) return go_on.status();
+      if (!*go_on) break;
+    }
+    return {};
+  }
+  Status add_all_keys(Keys* out) {
+    return each_run([out](const Statement& row, const CatalogRow&) -> Result<bool> {
+      TRACKER_RETURN_IF_ERROR(add_keys(row, out));
+      return true;
+    });
+  }
 
   int64_t limit() const {
     return query_.limit == 0 || query_.limit > std::numeric_limits<int64_t>::max() ? -1
@@ -187,7 +215,7 @@ class Listing {
     if (const auto at = known.find(field.id); names.empty() && at != known.end())
       for (const std::string& key : close_names(field.key, {at->second.begin(), at->second.end()}))
         names.push_back(FilterField{field.id, key}.text());
-    return names.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(names, " or "));
+    return did_you_mean(names);
   }
 
   struct Found {
@@ -319,9 +347,25 @@ Status list_again(const Store& store, const RunsQuery& query, const Plan& plan, 
 
 }  // namespace
 
+Status name_known_field(const Store& store, const RunsQuery& query, const Status& status, FilterError* error) {
+  if (error->key.empty()) return status;
+  const Catalog::Place place = query.may_write ? Catalog::Place::kStore : Catalog::Place::kMemory;
+  auto catalog = Catalog::open(store, place);
+  if (!catalog.ok()) return status;
+  CatalogReport report;
+  std::vector<std::string> meant;
+  if (!catalog->refresh(refresh_of(query), read_run_record, &report).ok()) return status;
+  if (!Listing(store, query, Plan(), catalog->db()).fields_of(error->key, &meant).ok() || meant.empty()) return status;
+  const std::string before = status.message().substr(0, status.message().size() - error->message.size());
+  error->message = fmt::format("\"{}\" is no field{}", error->key, did_you_mean(meant));
+  return Status(status.code(), before + error->message);
+}
+
 Result<RunsList> query_runs(const Store& store, const RunsQuery& query, FilterError* error) {
+  FilterError own;
+  if (error == nullptr) error = &own;
   auto plan = make_plan(query, error);
-  if (!plan.ok()) return plan.status();
+  if (!plan.ok()) return name_known_field(store, query, plan.status(), error);
   RunsList out;
   Status status(Code::kUnsupported, "not to be written");
   if (query.may_write) status = list(store, query, *plan, Catalog::Place::kStore, &out);

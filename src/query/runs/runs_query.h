@@ -57,6 +57,10 @@ struct RunsList {
   uint64_t denied = 0;  // runs that matched in the catalog and not in their own files (RunsQuery::afresh)
 };
 
+// Of a filter, an order or columns of which a word is no field (FilterError::key): the same status, with the fields of
+// config, summary and metrics that the word is a key of in some run. Cost: a row a run.
+Status name_known_field(const Store& store, const RunsQuery& query, const Status& status, FilterError* error);
+
 // kInvalid and kLimit for `where` and `sort`; `error` then says where. A catalog that is damaged, locked or cannot be
 // written is never a failure. Cost: a stat a run, a read of every run that changed, a row a run where the filter or the
 // order needs config, summary or metrics.

@@ -16,6 +16,7 @@
 #include "journal/dead/dead_journal.h"
 #include "journal/ring/definitions.h"
 #include "journal/ring/place.h"
+#include "model/did_you_mean.h"
 #include "query/rows/gather.h"
 #include "query/rows/selection.h"
 #include "query/view/across_ranks.h"
@@ -29,7 +30,6 @@
 #include "query/view/waiting_since.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/waiting_points.h"
-#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

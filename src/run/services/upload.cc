@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/shell_word.h"
 #include "journal/ring/wipe_memory.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
@@ -244,7 +243,7 @@ void Run::finish_upload(std::chrono::steady_clock::time_point deadline) {
   if (!impl_->upload || impl_->upload->end(deadline)) return;
   if (!impl_->plan.options.quiet)
     print_line(fmt::format("{}/{}: not all of it is on {} yet; nothing is lost, tracker sync {} sends the rest",
-                           project(), id(), impl_->upload->url(), shell_word(id())));
+                           project(), id(), impl_->upload->url(), command_words()));
 }
 
 std::string Run::url() const {

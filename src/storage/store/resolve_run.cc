@@ -9,8 +9,8 @@
 
 #include "base/fs.h"
 #include "base/shell_word.h"
+#include "model/did_you_mean.h"
 #include "model/key.h"
-#include "storage/store/did_you_mean.h"
 #include "storage/store/resolve_run.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/store.h"
@@ -40,7 +40,7 @@ bool is_at_place(const RunFolder& run, std::string_view name) {
 
 // How a user can choose between several, by what distinguishes them.
 const char* way_out(const std::vector<RunFolder>& found, bool are_copies) {
-  if (are_copies) return "they are copies of one run: give one's place";
+  if (are_copies) return "give the place of one of these copies of a run";
   std::set<std::string> names;
   for (const RunFolder& run : found) names.insert(run_name(run.identity));
   return names.size() == found.size() ? "give project/id, or more of it" : "give more of the uid";
@@ -56,10 +56,11 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
   if (are_copies && own != found.end()) return std::move(*own);
   std::string candidates;
   for (size_t i = 0; i < found.size() && i < 5; ++i)
-    candidates += fmt::format("{}{} ({} {})", i == 0 ? "" : ", ", run_name(found[i].identity),
-                              are_copies ? "in" : "uid", are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
-  if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
-  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates), way_out(found, are_copies));
+    candidates += fmt::format("\n  {} ({} {})", run_name(found[i].identity), are_copies ? "in" : "uid",
+                              are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
+  if (found.size() > 5) candidates += fmt::format("\n  and {} more", found.size() - 5);
+  return Status(Code::kInvalid,
+                fmt::format("\"{}\" is ambiguous; {}:{}", name, way_out(found, are_copies), candidates));
 }
 
 // The error that prevents reading the folder of the run with this name; ok if there is no such folder, or no error.

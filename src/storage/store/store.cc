@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "model/did_you_mean.h"
 #include "model/key.h"
-#include "storage/store/did_you_mean.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/share_store.h"
 #include "storage/store/store_identity.h"

@@ -90,6 +90,8 @@ TEST_F(CApiTest, OptionsWithoutTheirSizeAreRefusedWithAMessage) {
   trk_error error = TRK_ERROR_INIT;
   EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
   EXPECT_NE(std::string(error.message).find("TRK_INIT_OPTIONS_INIT"), std::string::npos);
+  // Bug: in Rust, Go and Julia, which have no macros of C, the message led nowhere.
+  EXPECT_NE(std::string(error.message).find("trk_init_options_default()"), std::string::npos) << error.message;
   EXPECT_EQ(run, nullptr);
 }
 

@@ -365,6 +365,18 @@ TEST_F(ImportTest, ACsvWithoutStepsIsRefusedAndNothingIsStored) {
   EXPECT_NE(report_.problems[0].find("no column is called step"), std::string::npos);
 }
 
+// Bug: no column was called step, said the problem of a file whose only fault is the sign between its fields.
+TEST_F(ImportTest, ACsvWithAnotherSeparatorIsRefusedByThat) {
+  for (const auto& [text, said] : {std::pair("step;loss\n1;0.5\n", "separated by \";\", not by \",\""),
+                                   std::pair("step\tloss\n1\t0.5\n", "separated by tabs, not by \",\"")}) {
+    report_ = ImportReport();
+    write("run.csv", text);
+    ASSERT_TRUE(import("csv").ok());
+    ASSERT_EQ(report_.problems.size(), 1u);
+    EXPECT_NE(report_.problems[0].find(said), std::string::npos) << report_.problems[0];
+  }
+}
+
 TEST_F(ImportTest, AFolderOfSeveralFormatsIsNotGuessed) {
   write("a/events.out.tfevents.1.a", "");
   write("b/run-1.wandb", "");

@@ -37,5 +37,10 @@ TEST(VisibleTest, InJsonCharactersThatTurnOrHideTextAreEscapedAndReadBackAsTheyW
 
 TEST(VisibleTest, OrdinaryTextOfAnyScriptStaysAsItIs) { EXPECT_EQ(visible("Größe 損失 🦦"), "Größe 損失 🦦"); }
 
+TEST(VisibleTest, ALineOfAMessageStaysOneWhereItBeginsWithTwoBlanks) {
+  EXPECT_EQ(visible_lines("two runs:\n  a/b\n  c/d"), "two runs:\n  a/b\n  c/d");
+  EXPECT_EQ(visible_lines("no run \"x\ntracker: removed\""), "no run \"x␊tracker: removed\"");
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -25,6 +25,17 @@ TEST_F(CommandLineTest, AnUnknownOptionNamesTheNearest) {
             "tracker: unknown option --fromat; did you mean --format? (tracker export --help shows the options)\n");
 }
 
+// Bug: the help of `tracker artifact`, which has no such options, was named.
+TEST_F(CommandLineTest, AnUnknownOptionOfACommandWithinACommandNamesTheHelpOfThatOne) {
+  EXPECT_EQ(run({"artifact", "get", "ck:e3", "-o", "out"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: unknown option -o (tracker artifact get --help shows the options)\n");
+  EXPECT_EQ(run({"artifact", "put", "x", "--alais", "best"}), kExitUsage);
+  EXPECT_EQ(err_,
+            "tracker: unknown option --alais; did you mean --alias? (tracker artifact put --help shows the options)\n");
+  EXPECT_EQ(run({"artifact", "get"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: NAME is required (tracker artifact get --help shows the options)\n");
+}
+
 TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
   EXPECT_EQ(run({"show"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: RUN is required (tracker show --help shows the options)\n");

@@ -342,5 +342,35 @@ TEST_F(LsCommandTest, ARecoveryThatStoredNothingIsNotReported) {
   EXPECT_NE(recovery_text(report).find("recovered 1 text of "), std::string::npos);
 }
 
+// Bug: config, summary and metrics were offered whichever had the key, and the names of all fields followed.
+TEST_F(LsCommandTest, AKeyAloneIsAnsweredWithTheFieldsThatHaveIt) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kConfig, "lr", 0.1).set(EventType::kSummary, "best_acc", 0.9).log("loss", 0, 0.5);
+  otter.end(RunState::kFinished).finish();
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--where", "lr < 0.1"}, "filter, column 1: \"lr\" is no field; did you mean config.lr?"},
+      {{"--sort=-best_acc"}, "sort order, column 2: \"best_acc\" is no field; did you mean summary.best_acc?"},
+      {{"--where", "loss < 1"}, "filter, column 1: \"loss\" is no field; did you mean summary.loss or metrics.loss?"},
+      {{"--columns", "best_ac"}, "columns, column 1: \"best_ac\" is no field; did you mean summary.best_acc?"},
+      {{"--columns", "conifg.lr"}, "columns, column 1: \"conifg.lr\" is no field; did you mean config.lr?"}};
+  for (const auto& [words, said] : cases) {
+    std::vector<std::string> line{"ls"};
+    line.insert(line.end(), words.begin(), words.end());
+    EXPECT_EQ(run(line), kExitUsage);
+    EXPECT_EQ(err_, fmt::format("tracker: {}\n", said));
+  }
+}
+
+// Bug: the column of the order stood beside the same value in SUMMARY, and all else was cut.
+TEST_F(LsCommandTest, AValueThatHasAColumnIsNotInTheSummaryToo) {
+  auto otter = builder_.writer(builder_.run("mnist", "otter"));
+  otter.set(EventType::kSummary, "best_acc", 0.9).log("loss", 0, 0.5).end(RunState::kFinished).finish();
+  EXPECT_EQ(run({"ls", "--sort=-summary.best_acc"}), kExitOk);
+  EXPECT_EQ(out_.find("best_acc 0.9"), std::string::npos) << out_;
+  EXPECT_NE(out_.find(" loss 0.5\n"), std::string::npos) << out_;
+  EXPECT_EQ(run({"ls", "--where", "metrics.loss < 1 and metrics.loss.min < 1"}), kExitOk);
+  EXPECT_NE(out_.find("best_acc 0.9\n"), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace tracker::internal

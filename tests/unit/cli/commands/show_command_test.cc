@@ -246,5 +246,33 @@ Losses
             R"("dropped_by_reason":{"ring full":4,"store not writable":2}}])");
 }
 
+// Bug: the samples of all ranks were one row, and nothing said so.
+TEST_F(ShowCommandTest, TheSystemsSeriesOfEachRankIsARowOfItsOwn) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  for (const int64_t rank : {0, 1}) {
+    auto writer = builder_.writer(folder, {.rank = rank, .world_size = 2});
+    for (const double used : {10.0, 20.0})
+      writer.log("system/cpu.percent", std::nullopt, used + static_cast<double>(rank));
+    writer.log("loss", 0, 1).end(RunState::kFinished).finish();
+  }
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("\nSystem\n  SERIES       RANK  COUNT  LAST  MIN  MAX\n"
+                      "  cpu.percent     0      2    20   10   20  "),
+            std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("\n  cpu.percent     1      2    21   11   21  "), std::string::npos) << out_;
+}
+
+// Bug: the end of what the tracker had cost was cut off, at the width of the terminal.
+TEST_F(ShowCommandTest, ASentenceThatIsWiderThanTheTerminalGoesOnInTheNextLine) {
+  auto writer = builder_.writer(builder_.run("mnist", "otter"));
+  writer.log("loss", 0, 1).end(RunState::kFinished).finish();
+  console_.width = 40;
+  EXPECT_EQ(run({"show", "otter"}), kExitOk);
+  EXPECT_NE(out_.find("  attempt 1, rank 0 of 1: finished, 1\n    point, testhost pid 4242\n"), std::string::npos)
+      << out_;
+  EXPECT_EQ(out_.find("…", out_.find("\nWriters")), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace tracker::internal

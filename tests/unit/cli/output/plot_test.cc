@@ -122,5 +122,14 @@ TEST(PlotTest, AChartHasLabelledAxesAndFitsItsWidth) {
   EXPECT_EQ(lines[5], "    step 0             3");
 }
 
+// Bug: 65.335 to 65.338 % filled the whole height.
+TEST(PlotTest, WhatMovesByLessThanOnePerCentIsFlatButInAChartWithLabels) {
+  EXPECT_EQ(sparkline(history_of({65.335, 65.338, 65.336, 65.337}), 2), "⠤⠤");
+  EXPECT_EQ(sparkline(history_of({-100, -99.5, -99, -100}), 2), "⠤⠤");
+  EXPECT_NE(sparkline(history_of({100, 102, 100, 102}), 2), "⠤⠤");
+  EXPECT_EQ(sparkline(history_of({65.335, NAN, 65.338, 65.336}), 2), "×⠤");
+  EXPECT_TRUE(chart(history_of({65.335, 65.338}), 30, 3)[0].starts_with("65.338 ┤"));
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -76,5 +76,23 @@ TEST(TextTest, OneLongNameDoesNotFillAPipeWithBlanksAndIsNotCut) {
   EXPECT_LT(text.size(), name.size() + 200);
 }
 
+// Bug: proc.disk.read.bytes_per_s and proc.disk.write.bytes_per_s were both proc.disk.…ytes_per_s.
+TEST(TextTest, NamesThatDifferInTheirMiddleAreCutWhereTheyDoNot) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(cut_names({"proc.disk.read.bytes_per_s", "proc.disk.write.bytes_per_s", "gpu.0.memory.used.bytes"}, 20),
+            (Names{"proc.disk.read.byte…", "proc.disk.write.byt…", "gpu.0.memo…sed.bytes"}));
+  EXPECT_EQ(cut_names({"train/layer.1/weight/loss", "train/layer.1/weight/loss"}, 20),
+            (Names{"train/laye…ight/loss", "train/laye…ight/loss"}));
+  EXPECT_EQ(cut_names({"aaaaaaaaaaaaaaaaaaaaaa1zzzzzz", "aaaaaaaaaaaaaaaaaaaaaa2zzzzzz"}, 12),
+            (Names{"aaaa…1zzzzzz", "aaaa…2zzzzzz"}));
+  EXPECT_EQ(cut_names({"a-long-name-x-of-this", "a-long-name-y-of-this"}, 4), (Names{"a-…s", "a-…s"}));
+}
+
+TEST(TextTest, ASentenceGoesOnBelowItselfAndALongWordStaysWhole) {
+  EXPECT_EQ(wrapped("  one two three four", 12), "  one two\n    three\n    four\n");
+  EXPECT_EQ(wrapped("  /a/path/that/is/longer than this", 12), "  /a/path/that/is/longer\n    than\n    this\n");
+  EXPECT_EQ(wrapped("  one two three four", 0), "  one two three four\n");
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -38,6 +38,13 @@ Mistake mistake_in(const std::string& filter) {
   return {error.column, parsed.status().to_string()};
 }
 
+// Bug: config.conifg.lr was offered, and the names of all fields followed.
+TEST(FilterTest, AFieldThatIsSpeltNearlySoIsOfferedAndTheListOfAllIsNot) {
+  EXPECT_EQ(mistake_in("conifg.lr < 1").text, "filter, column 1: \"conifg.lr\" is no field; did you mean config.lr?");
+  EXPECT_EQ(mistake_in("stat = failed").text,
+            "filter, column 1: \"stat\" is no field; did you mean state, config.stat, summary.stat or metrics.stat?");
+}
+
 TEST(FilterTest, MistakesAreNamedWithTheirColumn) {
   const struct {
     const char* filter;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "storage/store/did_you_mean.h"
+#include "model/did_you_mean.h"
 
 #include <algorithm>
 #include <utility>
@@ -48,11 +48,14 @@ std::vector<std::string> close_names(std::string_view name, const std::vector<st
 }
 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& names) {
-  const std::vector<std::string> near = close_names(name, names);
+  return did_you_mean(close_names(name, names));
+}
+
+std::string did_you_mean(const std::vector<std::string>& meant) {
   std::string out;
-  for (size_t i = 0; i < near.size(); ++i) {
-    out += i == 0 ? "; did you mean " : i + 1 == near.size() ? " or " : ", ";
-    out += near[i];
+  for (size_t i = 0; i < meant.size(); ++i) {
+    out += i == 0 ? "; did you mean " : i + 1 == meant.size() ? " or " : ", ";
+    out += meant[i];
   }
   return out.empty() ? out : out + "?";
 }

@@ -8,11 +8,12 @@
 
 namespace tracker::internal {
 
-// At most `limit` of `names` that differ from `name` by edits of at most a third of its length, or contain it, or have
-// the same first half and differ by at most half of its length; the closest first. Empty if none is near.
+// At most `limit` of `names` that are within a third of the length of `name` by edits, or hold it, or begin with the
+// same half and are within half of the length; the closest first. Empty when nothing is near.
 std::vector<std::string> close_names(std::string_view name, const std::vector<std::string>& names, size_t limit = 3);
 
 // "; did you mean a, b or c?", or empty.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& names);
+std::string did_you_mean(const std::vector<std::string>& meant);
 
 }  // namespace tracker::internal
