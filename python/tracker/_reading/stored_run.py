@@ -19,7 +19,7 @@ from tracker._reading.history import History, Table, TextRow, history_of, table_
 from tracker._reading.own_copy import OwnCopy, stored_run
 from tracker._reading.stored_media import MediaOfRun
 from tracker._reading.tail import ROWS_MAX, Tail
-from tracker._recording.config_summary import StoredConfig
+from tracker._recording.config_summary import StoredConfig, StoredSummary
 
 if TYPE_CHECKING:
     import datetime
@@ -189,7 +189,7 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         return tuple(self._view().attribute("tags") or ())
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> StoredConfig:
         """A copy, nested; a key with "/" is a path: config["opt/lr"]."""
         listed = self._from_catalog("config")
         return StoredConfig(self._view().config() if listed is None else listed)
@@ -200,10 +200,10 @@ class StoredRun(MediaOfRun, Told, OwnCopy):
         return self._view().environment()
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """A copy: the last value of each metric, explicit ones win."""
+    def summary(self) -> StoredSummary:
+        """A copy: the last value of each metric, explicit ones win; entries by attribute too."""
         listed = self._from_catalog("summary")
-        return self._rows().summary() if listed is None else listed
+        return StoredSummary(self._rows().summary() if listed is None else listed)
 
     @property
     def points(self) -> int:

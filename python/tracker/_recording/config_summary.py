@@ -88,13 +88,13 @@ class _Entries(MutableMapping[str, "Any"]):
 
 
 class StoredConfig(dict[str, "Any"]):
-    """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
+    """The config of a stored run: nested dicts, in which a key with "/" is a path; entries by attribute too."""
 
     __slots__ = ()
 
     def __getattr__(self, key: str) -> Any:
-        found = entry(self, "config", key)
-        return StoredConfig(found) if type(found) is dict else found
+        found = entry(self, type(self).__name__.removeprefix("Stored").lower(), key)
+        return type(self)(found) if type(found) is dict else found
 
     def __missing__(self, key: str) -> Any:
         return _find(self, key)
@@ -107,6 +107,12 @@ class StoredConfig(dict[str, "Any"]):
             return self[key]
         except KeyError:
             return default
+
+
+class StoredSummary(StoredConfig):
+    """The same of the summary."""
+
+    __slots__ = ()
 
 
 class Config(_Entries):
