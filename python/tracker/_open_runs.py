@@ -167,6 +167,11 @@ def _say_elsewhere(verb: str, run: Run) -> None:
     say(f"{where}: it takes {run.project}/{run.id}; call init() there or use that run's methods (said once)")
 
 
+def say_of(run: Run, line: str) -> None:
+    """The same, about a run: several may be recorded at once."""
+    say(f"{run.project}/{run.id}: {line}" if run.id else line)
+
+
 def say(line: str) -> None:
     """One line on stderr, where there is one."""
     try:

@@ -7,15 +7,14 @@ an event of the run in the call; the others wait for the thread that encodes the
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import time
 from typing import Any, TypeVar
 
 from tracker import _core
 from tracker._media.encode_queue import Encoder, Item, Payload, queue, reason_of
 from tracker._media.refused_value_hint import hint
+from tracker._open_runs import say_of
 
 # A value up to here is a part of its event
 # Limit: bytes of a text or of numbers within an event. Beyond it: stored as a file.
@@ -205,8 +204,7 @@ def _tell(run: Any, key: str, remarks: tuple[str, ...]) -> None:
     told: dict[str, int] = run._plainer
     told[key] = told.get(key, 0) + 1
     if told[key] == 1:
-        with contextlib.suppress(Exception):  # no stderr
-            print(f"tracker: '{key}': {'; '.join(remarks)} (said once)", file=sys.stderr)
+        say_of(run, f"'{key}': {'; '.join(remarks)} (said once)")
 
 
 def _log_one(
