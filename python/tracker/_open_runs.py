@@ -185,6 +185,11 @@ def _say_elsewhere(verb: str, run: OpenRun) -> None:
     say(f"{where}: it takes {run.project}/{run.id}; call init() there or use that run's methods (said once)")
 
 
+def say_of(run: OpenRun, line: str) -> None:
+    """say() about a run: the line begins with its name, because several runs may be live."""
+    say(f"{run.project}/{run.id}: {line}" if run.id else line)
+
+
 def say(line: str) -> None:
     """One line on stderr, where there is one."""
     try:

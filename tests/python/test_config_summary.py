@@ -5,10 +5,13 @@ Method: set, read in the live run, read back from the store."""
 from __future__ import annotations
 
 import argparse
+import copy
 import dataclasses
 import enum
+import json
 import math
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -163,6 +166,49 @@ def test_config_is_a_mapping_that_writes_through(run: tracker.Run) -> None:
         run.config["missing"]
     with pytest.raises(TypeError, match="cannot be deleted"):
         del run.config["lr"]
+
+
+# Bug: such a change was lost in silence.
+@pytest.mark.parametrize("door", ["config", "summary"])
+def test_a_change_of_a_list_in_config_or_summary_is_recorded(run: tracker.Run, door: str) -> None:
+    held = getattr(run, door)
+    held["b"] = [1]
+    held["b"].append(5)
+    same = held["b"]
+    same += [(6, 7)]
+    same.reverse()
+    held["layers"] = [{"size": 1}, [1, 2]]
+    held["layers"][0]["size"] = 2
+    inner = held["layers"][1]
+    inner.append(3)
+    inner.remove(1)
+    expected = {"b": [[6, 7], 5, 1], "layers": [{"size": 2}, [2, 3]]}
+    assert dict(held) == expected
+    assert getattr(tracker.open_run(run.uid), door) == expected
+    assert pickle.loads(pickle.dumps(dict(held))) == copy.deepcopy(dict(held)) == expected
+    assert json.loads(json.dumps(dict(held))) == expected
+
+
+def test_json_takes_my_config(run: tracker.Run) -> None:
+    assert json.dumps(run.config) == "{}"
+    run.config["lr"] = 0.1
+    run.config["model"] = {"depth": 3, "sizes": [1, {"a": 2}]}
+    model = run.config["model"]
+    run.config["model/opt/eps"] = 1
+    run.config["model"].update({"depth": 4})
+    config = run.config
+    config |= {"password": "hunter2"}
+    expected = {"lr": 0.1, "model": {"depth": 4, "sizes": [1, {"a": 2}], "opt": {"eps": 1}}, "password": "[redacted]"}
+    for each in (config, dict(run.config), {**run.config}, copy.deepcopy(run.config), run.config.as_dict()):
+        assert json.loads(json.dumps(each)) == json.loads(json.dumps(each, indent=1)) == expected
+    assert model == expected["model"], "a dict that is held shows what is recorded"
+    assert type(copy.copy(run.config)) is type(pickle.loads(pickle.dumps(run.config))) is dict
+    for way in (config.clear, config.popitem, lambda: config.pop("lr")):
+        with pytest.raises(TypeError, match="cannot be deleted"):
+            way()
+    assert run.config.setdefault("model/depth", 7) == 4
+    assert run.config.setdefault("none") is None
+    assert tracker.open_run(run.uid).config == run.config == {**expected, "none": None}
 
 
 # Regression: the read after a flush that had given up waited as long as the disk did.

@@ -241,6 +241,10 @@ def test_connect_reads_a_run_as_a_local_one(setting: tuple[Server, tracker.Store
         assert remote.open_run(name).uid == local.uid
     run = remote.open_run("mnist/otter")
     assert (run.state, run.config["lr"], run.summary["best"], run.tags) == ("finished", 0.1, 0.98, ("a",))
+    assert (run.config.lr, run.summary.best, local.config.lr, local.summary.best) == (0.1, 0.98, 0.1, 0.98)
+    for each in (run, local):
+        with pytest.raises(AttributeError, match="summary has no entry 'bets'; did you mean 'best'"):
+            _ = each.summary.bets
     assert run.series("val/*") == ["val/acc"]
     for all in (False, True):
         mine, theirs = run.history("long", all=all), local.history("long", all=all)

@@ -4,9 +4,7 @@ first medium (bindings/media_hook.h)."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import time
 from typing import Any
 
@@ -14,6 +12,7 @@ from tracker import _core
 from tracker._media.coerced import coerced
 from tracker._media.encode_queue import Item, queue, reason_of
 from tracker._media.medium import LIST_VALUES_MAX, Media, withheld
+from tracker._open_runs import say_of
 from tracker._refused_value_hint import hint
 
 # Errors that can be made of one text
@@ -77,8 +76,7 @@ def _tell(run: Any, key: str, remarks: tuple[str, ...]) -> None:
     told: dict[str, int] = run._plainer
     told[key] = told.get(key, 0) + 1
     if told[key] == 1:
-        with contextlib.suppress(Exception):  # no stderr
-            print(f"tracker: '{key}': {'; '.join(remarks)} (said once)", file=sys.stderr)
+        say_of(run, f"'{key}': {'; '.join(remarks)} (said once)")
 
 
 def _log_one(

@@ -16,6 +16,7 @@ from tracker._reading.remote_series import RemoteHistory, Series, cells_of, read
 from tracker._reading.remote_server import RemoteServer
 from tracker._reading.row_selection import utc
 from tracker._reading.run_frame import frame_row
+from tracker._reading.stored_config import StoredConfig, StoredSummary
 
 _LINES_PAGE = 10_000
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -132,15 +133,14 @@ class RemoteRun:
         return tuple(self._look()["tags"] or ())
 
     @property
-    def config(self) -> dict[str, Any]:
-        config: dict[str, Any] = _with_floats(self._look()["config"])
-        return config
+    def config(self) -> StoredConfig:
+        """Entries by attribute too; a key with "/" is a path."""
+        return StoredConfig(_with_floats(self._look()["config"]))
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> StoredSummary:
         """The last value of each metric; explicit ones win."""
-        summary: dict[str, Any] = _with_floats(self._look()["summary"])
-        return summary
+        return StoredSummary(_with_floats(self._look()["summary"]))
 
     @property
     def environment(self) -> dict[str, Any]:

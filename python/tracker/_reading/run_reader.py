@@ -20,7 +20,7 @@ from tracker._reading.chart import SYSTEM_PREFIX, Chart
 from tracker._reading.console_lines import LINES_MAX, ConsoleOutput, read_console
 from tracker._reading.history import History, Table, TextRow, history_of, table_of
 from tracker._reading.own_copy import OwnCopy
-from tracker._reading.stored_config import StoredConfig
+from tracker._reading.stored_config import StoredConfig, StoredSummary
 from tracker._reading.stored_media import MediaOfRun
 from tracker._reading.tail import ROWS_MAX, Tail
 
@@ -209,7 +209,7 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         return tuple(self._view().attribute("tags") or ())
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> StoredConfig:
         """A copy, nested; a key with "/" is a path: config["opt/lr"]."""
         listed = self._from_catalog("config")
         return StoredConfig(self._view().config() if listed is None else listed)
@@ -220,10 +220,10 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         return self._view().environment()
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """A copy: the last value of each metric, explicit ones win."""
+    def summary(self) -> StoredSummary:
+        """A copy: the last value of each metric, explicit ones win; entries by attribute too."""
         listed = self._from_catalog("summary")
-        return self._rows().summary() if listed is None else listed
+        return StoredSummary(self._rows().summary() if listed is None else listed)
 
     @property
     def points(self) -> int:

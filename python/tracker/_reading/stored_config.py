@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The config of a stored run, and how an entry of a config is found by a path or as an attribute."""
+"""The config and the summary of a stored run, and how an entry of a config is found by a path or as an attribute."""
 
 from __future__ import annotations
 
@@ -35,14 +35,10 @@ def entry(mapping: Mapping[str, Any], kind: str, key: str) -> Any:
     raise AttributeError(key)
 
 
-class StoredConfig(dict[str, "Any"]):
-    """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
+class Paths(dict[str, "Any"]):
+    """Nested dicts in which a key with "/" is a path."""
 
     __slots__ = ()
-
-    def __getattr__(self, key: str) -> Any:
-        found = entry(self, "config", key)
-        return StoredConfig(found) if type(found) is dict else found
 
     def __missing__(self, key: str) -> Any:
         return find(self, key)
@@ -55,3 +51,19 @@ class StoredConfig(dict[str, "Any"]):
             return self[key]
         except KeyError:
             return default
+
+
+class StoredConfig(Paths):
+    """The config of a stored run; entries by attribute too, as in Config."""
+
+    __slots__ = ()
+
+    def __getattr__(self, key: str) -> Any:
+        found = entry(self, type(self).__name__.removeprefix("Stored").lower(), key)
+        return type(self)(found) if type(found) is dict else found
+
+
+class StoredSummary(StoredConfig):
+    """The same of the summary."""
+
+    __slots__ = ()

@@ -16,6 +16,8 @@ import os
 import sys
 import weakref
 
+from tracker._open_runs import say_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -232,7 +234,7 @@ class Watched:
     def _say(self, what: str) -> None:
         if not self.said:
             self.said = True
-            print(f"tracker: watch: {what}", file=sys.stderr)
+            say_of(self.run, f"watch: {what}")
 
 
 def _is_captured(torch: Any) -> bool:
