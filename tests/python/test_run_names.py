@@ -111,6 +111,13 @@ def test_a_path_that_is_no_run_is_called_so(folder: Path) -> None:
     assert command("show", str(folder.parent)).returncode == 1
 
 
+# Bug: other sources take --project, and nothing said why this one does not.
+def test_a_folder_of_a_run_keeps_its_project_when_it_is_imported(folder: Path, tmp_path: Path) -> None:
+    done = command("import", str(folder), "--project", "other", "--dir", str(tmp_path / "elsewhere"))
+    assert done.returncode == 2
+    assert "--project is of other sources: a bundle and a folder of a run keep the run's project" in done.stderr
+
+
 def test_a_folder_that_is_imported_is_the_same_run_and_a_second_time_changes_nothing(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -276,6 +276,7 @@ def test_a_wrong_token_is_said_once_and_the_run_stays_local(
     monkeypatch.setenv("TRACKER_TOKEN", "trk_wrong")
     advice = f"set TRACKER_TOKEN or run `tracker login {url_of(server)}`, then tracker sync sends the rest"
     uid = check_outage(script(LOOP, "50", "0.02"), url_of(server), "(no_access)", advice)
+    assert ": nothing was sent\n" in command("sync").stdout  # bug: "sent 0 points"
     monkeypatch.setenv("TRACKER_TOKEN", server.token)
     synced()
     check_equal(server, uid)
