@@ -365,8 +365,8 @@ void Writer::note_failure(const Status& status) {
   else if (first)
     say_once_.say(
         "store",
-        fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
-                    way.to_string()));
+        fmt::format("the store cannot be written ({}); what is logged waits in {} and is stored as soon as it can",
+                    way.to_string(), journal_->kind() == JournalKind::kMemory ? "memory" : "the journal"));
 }
 
 void Writer::note_success() {
