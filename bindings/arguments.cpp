@@ -6,7 +6,6 @@
 
 #include "errors.h"
 #include "number_from.h"
-#include "pipeline/warnings.h"
 
 namespace tracker::python {
 
@@ -59,17 +58,16 @@ bool whole_step(const Number& number, int64_t* step, bool* exact) {
   return true;
 }
 
-bool report_step(RunObject* run, PyObject* object, const std::string& what) {
+bool report_step(RunObject* run, PyObject* object, const char* topic, const std::string& what) {
   if (run->strict) {
     PyErr_Format(PyExc_ValueError, "step must be a whole number of int64, got %R; nothing was logged", object);
     return false;
   }
-  if (run->steps_changed++ > 0) return true;
   const Ref repr(PyObject_Repr(object));
   std::string_view text;
   if (!repr || !utf8_of(repr.get(), &text)) PyErr_Clear();
-  internal::print_line("step " + std::string(text.substr(0, 40)) + " is no whole number of int64: " + what +
-                       " (said once)");
+  run->run->count_changed_step(
+      topic, "step " + std::string(text.substr(0, 40)) + " is no whole number of int64: " + what + " (said once)");
   return true;
 }
 
@@ -103,9 +101,14 @@ bool step_from(RunObject* run, Arguments* call, int64_t* step) {
     return false;
   }
   bool exact = false;
-  if (whole_step(number, step, &exact)) return exact || report_step(run, object, "the values are kept at its floor");
+  if (whole_step(number, step, &exact))
+    return exact ||
+           report_step(run, object, "step floor",
+                       "the values are kept at its floor, and of several at one step readers show the last; log "
+                       "the fraction as a metric \"epoch\" and name it by "
+                       "define_metric(\"*\", step_metric=\"epoch\")");
   call->step = nullptr;
-  return report_step(run, object, "the values are kept as log() without a step does");
+  return report_step(run, object, "step none", "the values get the next step, as log() without a step gives");
 }
 
 }  // namespace tracker::python

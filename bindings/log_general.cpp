@@ -11,7 +11,6 @@
 #include "errors.h"
 #include "media_hook.h"
 #include "number_from.h"
-#include "pipeline/warnings.h"
 #include "run_object.h"
 #include "signals.h"
 
@@ -74,10 +73,25 @@ class Collector {
   Problem problem_;
 };
 
-// The key of an item as an exact str; null if it is rejected (no error set) or must propagate (error set).
+// The key of an item as an exact str, of a number its text; null when it is rejected (no error set) or must propagate
+// (error set).
 Ref exact_key(PyObject* key) {
-  if (!PyUnicode_Check(key)) return {};
-  return Ref(PyUnicode_FromObject(key));  // a subclass may have its own __hash__
+  if (PyUnicode_Check(key)) return Ref(PyUnicode_FromObject(key));  // a subclass may have its own __hash__
+  const Ref module(PyImport_ImportModule("tracker._plain_values"));
+  Ref text(module ? PyObject_CallMethod(module.get(), "key_text", "(O)", key) : nullptr);
+  if (text && PyUnicode_CheckExact(text.get())) return text;
+  if (!must_propagate()) PyErr_Clear();
+  return {};
+}
+
+// What a member of an enum stands for; null, with no error set, for anything else.
+Ref enum_value(PyObject* value) {
+  const Ref name(PyUnicode_FromString("enum"));
+  const Ref module = name ? Ref(PyImport_GetModule(name.get())) : Ref();
+  const Ref kind = module ? Ref(PyObject_GetAttrString(module.get(), "Enum")) : Ref();
+  Ref out = kind && PyObject_IsInstance(value, kind.get()) > 0 ? Ref(PyObject_GetAttrString(value, "value")) : Ref();
+  if (!must_propagate()) PyErr_Clear();
+  return out;
 }
 
 std::string shown(PyObject* object) {
@@ -162,7 +176,7 @@ bool Collector::add_item(PyObject* key, PyObject* value, const std::string& pref
     if (must_propagate()) return false;
     PyErr_Clear();
     const bool is_text = PyUnicode_Check(key) != 0;
-    reject(prefix + shown(key), is_text ? "a key must be valid Unicode" : "a key must be a str",
+    reject(prefix + shown(key), is_text ? "a key must be valid Unicode" : "a key must be a str or a number",
            is_text ? PyExc_ValueError : PyExc_TypeError);
     return !must_propagate();
   }
@@ -222,8 +236,10 @@ bool Collector::add_at(const Place& place, PyObject* value) {
   return true;
 }
 
-// Not a number: what log() accepts as a medium, or an object with fields, else a bad value.
+// No number: what log() takes as a medium by itself, a member of an enum or an object with fields, else a bad value.
 bool Collector::add_foreign(const Place& place, PyObject* value, std::string why) {
+  if (const Ref meant = enum_value(value)) return add_at(place, meant.get());
+  if (must_propagate()) return false;
   Ref medium = media_from(value);
   if (medium) {
     media_.push_back({Ref::borrow(place.key), std::move(medium)});
@@ -240,8 +256,8 @@ bool Collector::add_foreign(const Place& place, PyObject* value, std::string why
 
 bool Collector::add_number(const Place& place, const Number& number) {
   if (number.rounded && run_->values_rounded++ == 0) {
-    tracker::internal::print_line("'" + std::string(place.name) +
-                                  "': an int beyond int64 is stored as float64 (said once)");
+    run_->run->say_once("rounded",
+                        "'" + std::string(place.name) + "': an int beyond int64 is stored as float64 (said once)");
   }
   const KeyTable::Slot* slot = run_->keys->find(place.key);
   uint32_t id = slot != nullptr ? run_->keys->cached_id(*slot, number.type) : 0;

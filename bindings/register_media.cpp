@@ -137,6 +137,10 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
       .def(
           "reject_media", [](Run& self, std::string_view key, std::string_view why) { self.count_rejected(key, why); },
           py::arg("key"), py::arg("why"))
+      .def(
+          "reject_entry",
+          [](Run& self, std::string_view key, std::string_view why) { self.count_rejected(key, why, 1, true); },
+          py::arg("key"), py::arg("why"))
       .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
       .def("drop_device_values", &drop_device_values, py::arg("keys"), py::arg("types"), py::arg("places"),
            py::arg("why"))

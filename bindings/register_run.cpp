@@ -162,6 +162,7 @@ py::dict status_of(const Run& run) {
   out["entries_dropped"] = status.entries_dropped;
   out["values_rejected"] = status.values_rejected;
   out["values_redacted"] = status.values_redacted;
+  out["steps_changed"] = status.steps_changed;
   out["media_logged"] = status.media.logged;
   out["media_stored"] = status.media.stored;
   out["media_dropped"] = status.media.dropped;
@@ -315,10 +316,7 @@ void register_process_group(py::class_<Run, std::shared_ptr<Run>>& run) {
       .def("tell_run", [](Run& self, const std::string& text) { return self.tell_run(text).ok(); }, py::arg("text"));
 }
 
-}  // namespace
-
-void register_run(py::module_& module) {
-  py::class_<Run, std::shared_ptr<Run>> run(module, "RunCore", "The verbs of a run beside log() and metric().");
+void register_entries(py::class_<Run, std::shared_ptr<Run>>& run) {
   run.def(
          "set_config",
          [](Run& self, const std::string& key, py::handle value) {
@@ -340,15 +338,24 @@ void register_run(py::module_& module) {
                       [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
           },
           py::arg("key"), py::arg("value"))
-      .def("define_metric", &define_metric, py::arg("name"), py::arg("step_metric"), py::arg("summary"),
-           py::arg("goal"))
+      .def("config", [](const Run& self) { return value_to_python(self.config()); })
+      .def(
+          "config_entry",
+          [](const Run& self, const std::string& key) { return value_to_python(self.config_entry(key)); },
+          py::arg("key"))
+      .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); });
+}
+
+}  // namespace
+
+void register_run(py::module_& module) {
+  py::class_<Run, std::shared_ptr<Run>> run(module, "RunCore", "The verbs of a run beside log() and metric().");
+  run.def("define_metric", &define_metric, py::arg("name"), py::arg("step_metric"), py::arg("summary"), py::arg("goal"))
       .def("alert", &alert, py::arg("title"), py::arg("text"), py::arg("level"))
       .def("should_stop", &should_stop)
       .def("stop_reason", &Run::stop_reason)
       .def("mark_preempting", &mark_preempting)
       .def_property_readonly("ends_with_process", &Run::ends_with_process)
-      .def("config", [](const Run& self) { return value_to_python(self.config()); })
-      .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
       .def("flush", &flush, py::arg("timeout"))
       .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"), py::arg("artifacts"))
       .def(
@@ -377,6 +384,7 @@ void register_run(py::module_& module) {
       .def_property_readonly("mode", &Run::mode)
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
+  register_entries(run);
   register_process_group(run);
   register_media(module, run);
   module.def("upload_stored", &upload_stored, py::arg("run"), py::arg("folder"), py::arg("make_folder"),

@@ -23,7 +23,6 @@ struct RunObject {
   bool other_values;        // the last call of many keys had values that cannot be logged in place
   uint32_t epoch;           // increased by each attach(): ids in handles are then those of another process
   uint64_t values_rounded;  // ints beyond int64 stored as float64
-  uint64_t steps_changed;   // how many steps were not whole numbers of int64
   KeyTable* keys;
   internal::ValuePair* spare;  // a buffer for calls of many keys; null while such a call is running
   size_t spare_count;

@@ -246,10 +246,6 @@ PyObject* run_values_rounded(PyObject* object, void*) {
   return PyLong_FromUnsignedLongLong(reinterpret_cast<RunObject*>(object)->values_rounded);
 }
 
-PyObject* run_steps_changed(PyObject* object, void*) {
-  return PyLong_FromUnsignedLongLong(reinterpret_cast<RunObject*>(object)->steps_changed);
-}
-
 PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<RunObject*>(object)->core); }
 
 // attach() of the core; also forgets this object's ids of series.
@@ -275,13 +271,14 @@ PyMethodDef g_run_methods[] = {
     {"log", method(run_log), METH_FASTCALL | METH_KEYWORDS,
      "log($self, /, data, step=None)\n--\n\n"
      "Logs a dict of names to values under one step and one time.\n\n"
-     "Nested dicts flatten with \"/\"; None is no value; step=None is 1 + the run's largest step. bool, int, float, "
+     "Nested dicts flatten with \"/\"; a key that is a number is its text; None is no value; step=None is 1 + the "
+     "run's largest step. bool, int, float, "
      "one-element\n"
      "NumPy values and tensors keep their dtype; str is stored as text; whatever has __float__ or __index__ is "
      "converted. A bad\n"
      "value or key is counted and named once on stderr, the others are kept; with strict=True it is then raised.\n"
      "A step may be any number whose value is whole; another is its floor, and one that int64 does not have (NaN too)\n"
-     "is none; both are counted (status().steps_changed) and said once, with strict=True raised.\n"
+     "is none; both are counted (status().steps_changed) and reported once, with strict=True raised.\n"
      "Raises TypeError when data is no mapping or step no number.\n"
      "Threads: any. Cost: about a call of an empty function; waits only while the ring is full, and with\n"
      "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1\n"
@@ -300,7 +297,6 @@ PyMethodDef g_run_methods[] = {
 PyGetSetDef g_run_getters[] = {
     {"_core", run_core, nullptr, "The other verbs of the run.", nullptr},
     {"_values_rounded", run_values_rounded, nullptr, "Ints beyond int64 logged so far.", nullptr},
-    {"_steps_changed", run_steps_changed, nullptr, "Steps so far that were no whole number of int64.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef g_empty_methods[] = {{"log", method(empty_log), METH_FASTCALL | METH_KEYWORDS, "Does nothing."},

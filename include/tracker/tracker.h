@@ -517,7 +517,8 @@ TRK_API void trk_free(trk_run* run) TRK_NOEXCEPT;
 
 /* Facts about a run; the text is valid as long as the run. trk_run_step: the largest step logged by this process,
  * INT64_MIN before the first. If the store could not be opened when the run started, another run may have its id by the
- * time it can: then trk_run_id and trk_run_dir return the new ones, and texts returned before stay valid. */
+ * time it can: then trk_run_id and trk_run_dir return the new ones, and texts returned before stay valid. Both are ""
+ * while a rank waits for the run of rank 0. */
 TRK_API const char* trk_run_id(const trk_run* run) TRK_NOEXCEPT;
 TRK_API const char* trk_run_uid(const trk_run* run) TRK_NOEXCEPT;
 TRK_API const char* trk_run_name(const trk_run* run) TRK_NOEXCEPT;

@@ -55,8 +55,22 @@ def _clean(text: str) -> str:
     return text
 
 
+def key_text(key: Any) -> str | None:
+    """Of a key that is a number, or a member of an enum whose value is a number or a str; None for any other."""
+    try:
+        if "enum" in sys.modules and isinstance(key, sys.modules["enum"].Enum):
+            key = key.value
+        value: Any = key.item() if hasattr(key, "dtype") else key
+        return str(value) if isinstance(value, (str, int, float)) else None
+    except Exception:  # an int of too many digits, a tensor of several elements
+        return None
+
+
 def _key(key: object) -> str:
-    return _clean(str.__str__(key) if isinstance(key, str) else _shown(key))
+    if isinstance(key, str):
+        return _clean(str.__str__(key))
+    text = key_text(key)
+    return _shown(key) if text is None else _clean(text)
 
 
 def fields_of(value: object) -> dict[str, Any] | None:
@@ -247,6 +261,6 @@ def plain_config(config: Any, refused: Refused | None = None, prefix: str = "") 
 def refuse(core: _core.RunCore, refused: Refused) -> None:
     """Counts them and names each once; a strict run raises the first."""
     for path, why, error in refused:
-        core.reject_media(path, why)
+        core.reject_entry(path, why)
         if core.strict:
             raise error(f"'{path}': {why}")

@@ -51,9 +51,13 @@ Result<FoundArtifact> find_artifact(const Store& store, std::string_view text, s
   if (!info.ok()) {
     if (info.status().code() != Code::kNotFound) return info.status();
     std::vector<std::string> known;
-    for (const ArtifactInfo& each : registry.list(name->project)) known.push_back(each.name);
+    std::string others;
+    for (const ArtifactInfo& each : registry.list("")) {
+      if (each.project == name->project) known.push_back(each.name);
+      else if (each.name == name->name) others += fmt::format("; there is \"{}/{}\"", each.project, each.name);
+    }
     return Status(Code::kNotFound,
-                  fmt::format("no artifact \"{}\" in project \"{}\"{}", name->name, name->project,
+                  fmt::format("no artifact \"{}\" in project \"{}\"{}{}", name->name, name->project, others,
                               did_you_mean(name->name, known)),
                   "`tracker artifact ls` lists them");
   }

@@ -114,6 +114,13 @@ Value ValueTree::copied(const Node& node) {
 
 Value ValueTree::value() const { return copied(root_); }
 
+Value ValueTree::entry(std::string_view key) const {
+  Value::Map out;
+  if (const auto found = root_.by_name.find(key); found != root_.by_name.end())
+    out.emplace_back(key, copied(*found->second));
+  return out;
+}
+
 Value ValueTree::take() {
   Value out = taken(&root_);
   root_ = Node();

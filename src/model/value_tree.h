@@ -31,7 +31,8 @@ class ValueTree {
   uint64_t values_lost() const { return values_lost_; }  // of them: values that are no longer there
   // As Value::set: the key is no path.
   void set(std::string_view key, Value value);
-  Value value() const;  // a copy
+  Value value() const;                      // a copy
+  Value entry(std::string_view key) const;  // a map of that entry alone, or an empty one
   Value take();
 
  private:

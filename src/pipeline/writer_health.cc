@@ -31,8 +31,8 @@ void WriterHealth::note_failure(const Status& status) {
   else if (first)
     warnings_.warn_once(
         "store",
-        fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
-                    way.to_string()));
+        fmt::format("the store cannot be written ({}); what is logged waits in {} and is stored as soon as it can",
+                    way.to_string(), keeps_in_memory_ ? "memory" : "the journal"));
 }
 
 void WriterHealth::note_success() {

@@ -19,6 +19,7 @@
 #include "query/view/attempts.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
+#include "storage/recovery/live_writers.h"
 #include "storage/writer/store_files.h"
 #include "tracker/version.h"
 
@@ -31,6 +32,15 @@ namespace {
 void say_of_ranks(const std::string& line, std::atomic<uint64_t>& said) {
   const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
   if (said.exchange(now) != now) print_line(line);
+}
+
+// The process that records the run with the id given to init(); empty if there is none.
+std::string other_recorder(const InitPlan& plan) {
+  const auto store = Store::open(plan.store_path);
+  const auto run = store.ok() ? store->find_run(plan.run.project, plan.options.id) : std::nullopt;
+  if (!run) return "";
+  const auto writers = live_writers(*store, run->identity.uid, run->path, realtime_us());
+  return writers.empty() ? "" : writers.front().text();
 }
 
 }  // namespace
@@ -148,8 +158,11 @@ Status Run::start() {
   start_upload();
   if (impl_->says_lines()) {
     const bool id_was_taken = o.resume == "never" && !o.id.empty() && plan.run.id != o.id && plan.store_problem.ok();
-    std::string line = fmt::format("{}recording {}/{} in {}", id_was_taken ? o.id + " exists; " : "", plan.run.project,
-                                   plan.run.id, plan.store_path);
+    const std::string recorder = id_was_taken ? other_recorder(plan) : "";
+    std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
+    if (id_was_taken)
+      line = recorder.empty() ? o.id + " exists; " + line
+                              : fmt::format("{} is recorded now: {}; {}", o.id, recorder, line);
     if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
         plan.store_problem.ok() && !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
@@ -157,7 +170,7 @@ Status Run::start() {
     if (plan.resume_step) line += fmt::format(", from step {}", *plan.resume_step);
     if (plan.recovered_points > 0)
       line += fmt::format("; {} of a dead attempt recovered", count_text(plan.recovered_points, "point", "points"));
-    if (id_was_taken) line += fmt::format("; resume=\"allow\" goes on with {}", o.id);
+    if (id_was_taken && recorder.empty()) line += fmt::format("; resume=\"allow\" goes on with {}", o.id);
     print_line(line);
   }
   return {};
@@ -166,8 +179,12 @@ Status Run::start() {
 // --- facts ----------------------------------------------------------------------------------------------------------
 
 const std::string& Run::id() const {
-  const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
-  return folder != nullptr ? folder->identity.id : impl_->plan.run.id;
+  static const std::string kNotKnown;
+  if (const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr; folder != nullptr)
+    return folder->identity.id;
+  if (!impl_->plan.awaits) return impl_->plan.run.id;
+  const AwaitedRun::Found* found = impl_->awaited();
+  return found != nullptr ? found->joined.run.id : kNotKnown;
 }
 const std::string& Run::uid() const {
   const AwaitedRun::Found* found = impl_->awaited();

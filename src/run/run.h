@@ -88,6 +88,7 @@ struct RunStatus {
       0;  // of config, summary, attributes, definitions, alerts, facts of the surroundings, notes
   uint64_t values_rejected = 0;  // bad values and keys; never became points
   uint64_t values_redacted = 0;
+  uint64_t steps_changed = 0;  // calls whose step was no whole number of int64
   MediaCounts media;
   uint64_t alerts_dropped = 0;     // beyond their bounds: counted, not recorded
   uint64_t console_cut_bytes = 0;  // written to stdout and stderr, not recorded: too much at once
@@ -155,8 +156,12 @@ class Run : public std::enable_shared_from_this<Run> {
   // Values of a metric that are not recorded because what waits for a device is full, or has not come: counted as lost.
   void drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept;
   int64_t step() const;  // the largest step, INT64_MIN before the first
+  // The step of a call was no whole number: counted; `text`, once a topic on stderr, says what it became.
+  void count_changed_step(std::string_view topic, std::string_view text) noexcept;
+  void say_once(std::string_view topic, std::string_view text) noexcept;
   // `count` bad values, the first at `key`: counted, named once a key on stderr.
-  void count_rejected(std::string_view key, std::string_view why, uint64_t count = 1) noexcept;
+  // `is_entry`: of config or summary, of which `why` says all.
+  void count_rejected(std::string_view key, std::string_view why, uint64_t count = 1, bool is_entry = false) noexcept;
 
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
@@ -223,7 +228,8 @@ class Run : public std::enable_shared_from_this<Run> {
   bool should_stop_waits() const;  // it is the first call
   // Why, by whom and when, in one line; none: nobody has asked.
   std::optional<std::string> stop_reason();
-  Value config() const;  // as set here and by earlier attempts
+  Value config() const;                            // as set here and by earlier attempts
+  Value config_entry(std::string_view key) const;  // a map of that entry alone, or an empty one
   Value explicit_summary() const;
 
   // kOk: all logged before is committed and fsynced. kTimeout: not yet. kClosed: something was logged after the end.
@@ -261,7 +267,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Status upload(const UploadRequest& request, const std::function<bool()>& go_on);
   // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
   void set_pause_for_testing(void (*drain)(), void (*store)());
-  // id() and dir(): once a store could be opened that could not when the run began, what the run got there.
+  // id() and dir(): once a store could be opened that could not when the run began, what the run got there. id() and
+  // uid() are empty while this process waits for the run of rank 0.
   const std::string& id() const;
   const std::string& uid() const;  // 32 hex digits
   std::string name() const;

@@ -173,6 +173,7 @@ std::string missing_text(const RunStatus& now, bool ok, const std::vector<std::s
                   " not taken (their keys are named above; strict=True raises)"));
   // After a failure this is not known: the file may be damaged.
   if (out.empty() && ok) out = ", nothing lost";
+  add(counts_text({{now.steps_changed, "step", "steps"}}, " changed to whole numbers"));
   if (!facts.empty()) add("without " + list_text(facts));
   return out;
 }
@@ -211,8 +212,10 @@ void Run::say_end(RunState state, const Status& status) const {
   const uint64_t wrong = now.points_dropped + now.texts_dropped + now.entries_dropped + now.media.dropped +
                          media_pending(now.media) + now.artifacts_failed;
   if (!impl_->says_lines() && status.ok() && wrong == 0) return;
-  std::string stored = count_text(now.points_stored, "point", "points");
-  if (now.media.stored > 0) stored += " and " + count_text(now.media.stored, "medium", "media");
+  std::vector<std::string> parts{count_text(now.points_stored, "point", "points")};
+  if (now.media.stored > 0) parts.push_back(count_text(now.media.stored, "medium", "media"));
+  if (now.artifacts_stored > 0) parts.push_back(count_text(now.artifacts_stored, "artifact", "artifacts"));
+  const std::string stored = list_text(parts);
   const std::string missing = missing_text(now, status.ok(), impl_->missing_facts);
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
   print_line(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, missing, command_words())

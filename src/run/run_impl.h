@@ -2,6 +2,7 @@
 // What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards the fields after it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -52,6 +53,7 @@ struct Run::Impl {
   std::shared_ptr<RunUpload> upload;            // null unless mode is online and a server is known
   uint64_t generation = process_generation();
   std::string uid_text;
+  std::atomic<uint64_t> steps_changed{0};
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
   Warnings warnings{plan.run};
   SigtermMark* sigterm = nullptr;   // null: the signal is left alone

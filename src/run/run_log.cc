@@ -70,14 +70,25 @@ void Run::drop_values(std::string_view name, ValueType type, uint64_t values, st
   impl_->warnings.warn_once("device", fmt::format("values on a device are dropped and counted: {}", why));
 } catch (const std::bad_alloc&) {}
 
-void Run::count_rejected(std::string_view key, std::string_view why, uint64_t count) noexcept try {
+void Run::count_rejected(std::string_view key, std::string_view why, uint64_t count, bool is_entry) noexcept try {
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;
   use.get()->count_loss(0, LossReason::kRejected, count);
   const std::string shown(key.substr(0, 80));
-  impl_->warnings.warn_once("key " + shown,
-                            fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
+  impl_->warnings.warn_once(
+      "key " + shown, is_entry
+                          ? fmt::format("'{}': {}", shown, why)
+                          : fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
 } catch (const std::bad_alloc&) {}  // counted, and without memory not said
+
+void Run::say_once(std::string_view topic, std::string_view text) noexcept try {
+  if (!impl_->forked()) impl_->warnings.warn_once(topic, text);
+} catch (const std::bad_alloc&) {}  // without memory not said
+
+void Run::count_changed_step(std::string_view topic, std::string_view text) noexcept {
+  impl_->steps_changed.fetch_add(1, std::memory_order_relaxed);
+  say_once(topic, text);
+}
 
 // Through the ring when it fits there, else through the bounded queue of large values.
 Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has_step) {
@@ -252,6 +263,12 @@ Value Run::config() const {
   if (impl_->forked()) return impl_->config.value();  // as it was at the fork; nobody changes it here
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   return impl_->config.value();
+}
+
+Value Run::config_entry(std::string_view key) const {
+  if (impl_->forked()) return impl_->config.entry(key);
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->config.entry(key);
 }
 
 Value Run::explicit_summary() const {

@@ -44,10 +44,9 @@ RunStatus Run::status() const {
     return out;
   }
   out.points_stored = writer.points_stored;
-  out.points_dropped = writer.counts.dropped + writer.counts.damaged;
+  out.points_dropped = writer.counts.dropped + writer.counts.damaged + hot_->late.load(std::memory_order_relaxed);
   const uint64_t accepted = writer.counts.accepted - std::min(writer.counts.accepted, writer.counts.damaged);
   out.points_pending = accepted > writer.points_stored ? accepted - writer.points_stored : 0;
-  out.points_dropped += hot_->late.load(std::memory_order_relaxed);
   out.points_logged = out.points_stored + out.points_dropped + out.points_pending;
   out.texts_stored = writer.texts_stored;
   out.texts_dropped = writer.counts.texts_dropped + writer.counts.texts_damaged;
@@ -58,6 +57,7 @@ RunStatus Run::status() const {
   out.texts_logged = out.texts_stored + out.texts_dropped + out.texts_pending;
   out.entries_dropped = writer.counts.entries_dropped;
   out.values_rejected = writer.counts.rejected;
+  out.steps_changed = impl_->steps_changed.load(std::memory_order_relaxed);
   out.bytes_stored = writer.bytes_stored;
   out.journal_bytes = writer.counts.bytes;
   if (writer.parts > 0) out.store_files = writer.files;

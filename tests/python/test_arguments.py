@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import subprocess
 import types
+import uuid
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -64,8 +65,37 @@ def test_a_step_that_is_not_whole_is_kept_at_its_floor_said_once_and_counted(
         run.log({"loss": 1.0}, step=step)
     assert tracker.open_run(run.uid).history("loss", all=True).steps.tolist() == [9, -1, 2]
     assert run.status().steps_changed == 3
+    run.log({"loss": 1.0}, step=math.nan)
+    run.log({"loss": 1.0}, step=math.inf)
+    floor, none = capfd.readouterr().err.splitlines()
+    assert floor.startswith(f"tracker: test/{run.id}: step 9.5 is no whole number of int64: the values are kept at its")
+    assert 'log the fraction as a metric "epoch" and name it by define_metric("*", step_metric="epoch")' in floor
+    assert none == (
+        f"tracker: test/{run.id}: step nan is no whole number of int64: the values get the next step, as log() without "
+        "a step gives (said once)"
+    ), "another rule, another line"
+
+
+def test_the_last_line_counts_the_steps_that_were_changed(capfd: pytest.CaptureFixture[str]) -> None:
+    with tracker.init(project="p", id="r") as run:
+        for step in range(40):
+            run.log({"loss": step}, step=step / 10)
+    assert run.status().steps_changed == 36
+    assert "40 points stored, nothing lost, 36 steps changed to whole numbers; tracker show" in capfd.readouterr().err
+
+
+def test_a_warning_names_the_run_that_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
+    with tracker.init(project="p", id="a", quiet=True) as a, tracker.init(project="p", id="b", quiet=True) as b:
+        for run in (a, b):
+            run.log({"big": 2**70}, step=0)
+            run.log({"t": tracker.Table({"x": [uuid.uuid4()]})}, step=0)
     said = capfd.readouterr().err.splitlines()
-    assert said == ["tracker: step 9.5 is no whole number of int64: the values are kept at its floor (said once)"]
+    assert [line.partition(": ")[2][:11] for line in said] == [
+        "p/a: 'big':",
+        "p/a: 't': a",
+        "p/b: 'big':",
+        "p/b: 't': a",
+    ]
 
 
 @pytest.mark.parametrize("step", [math.nan, math.inf, -math.inf, 2**63, -(2**63), 10**30, 1e19, np.float32("nan")])
@@ -356,5 +386,8 @@ def test_a_store_that_cannot_be_used_is_not_called_frames_files(store: Path, cap
     with tracker.init(project="p", dir=store / "in" / "it", journal="memory") as run:
         run.log({"x": 1.0}, step=0)
     said = capfd.readouterr().err
-    assert "the store cannot be written" in said
+    assert "what is logged waits in memory and is stored as soon as it can" in said
     assert ".frames" not in said
+    with tracker.init(project="p", dir=store / "in" / "it", journal="disk") as run:
+        run.log({"x": 1.0}, step=0)
+    assert "what is logged waits in the journal and is stored as soon as it can" in capfd.readouterr().err

@@ -109,6 +109,21 @@ def test_inputs_and_outputs_join_runs_and_versions(store: Path, data: Path) -> N
     assert tracker.open_run("a/maker").inputs == []
 
 
+def test_the_last_line_of_a_run_counts_its_artifacts(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with tracker.init(project="p", id="r", console="off") as run:
+        run.log({"x": 1.0})
+        run.log_artifact(made(data)).wait()
+    assert "p/r finished: 1 point and 1 artifact stored, nothing lost" in capfd.readouterr().err
+
+
+def test_an_artifact_of_that_name_in_another_project_is_named(data: Path) -> None:
+    with tracker.init(project="ex", quiet=True) as maker:
+        maker.log_artifact(made(data)).wait()
+    why = 'no artifact "data" in project "other"; there is "ex/data"'
+    with tracker.init(project="other", quiet=True) as user, pytest.raises(tracker.NotFoundError, match=why):
+        user.use_artifact("data:latest")
+
+
 # Bug: what could not be read was left out without a word, and artifacts without files had each other's runs.
 def test_who_used_a_version_is_said_of_that_name_alone_and_with_what_could_not_be_read(store: Path) -> None:
     with tracker.init(project="p", id="maker", quiet=True) as maker:

@@ -5,6 +5,7 @@ Method: log them and read the names of the series back."""
 from __future__ import annotations
 
 import collections
+import enum
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 import tracker
 
@@ -22,7 +24,6 @@ BAD_KEYS: dict[str, Any] = {
     "too long in bytes": "ü" * 513,
     "with NUL": "a\0b",
     "lone surrogate": "a\ud800",
-    "int": 3,
     "None": None,
     "tuple": ("a", "b"),
     "bytes": b"loss",
@@ -62,6 +63,35 @@ def test_a_bad_key_is_counted_and_the_others_are_kept(run: tracker.Run, name: st
 def test_metric_refuses_a_bad_key_at_once(run: tracker.Run, key: str) -> None:
     with pytest.raises(ValueError, match="key"):
         run.metric(key)
+
+
+class Split(enum.Enum):
+    TRAIN = "train"
+    FIRST = 0
+
+
+# Bug: run.log({"acc": {0: 0.5}}) refused the key that run.config takes.
+def test_a_number_or_a_member_of_an_enum_is_a_key_by_its_text_wherever_it_is_given(run: tracker.Run) -> None:
+    keys: list[Any] = [0, -7, np.int64(3), 0.5, True, Split.TRAIN]
+    texts = ["0", "-7", "3", "0.5", "True", "train"]
+    for key, text in zip(keys, texts, strict=True):
+        run.log({"acc": {key: 0.5}, key: 1}, step=0)
+        run.config["by"] = {key: 1}
+        run.summary[key] = 1
+        assert run.config["by"] == {text: 1}
+    back = tracker.open_run(run.uid)
+    assert sorted(back.series()) == sorted([*texts, *(f"acc/{text}" for text in texts)])
+    assert {text for text in texts if text in back.summary} == set(texts)
+    assert run.status().values_rejected == 0
+
+
+def test_a_member_of_an_enum_is_logged_as_its_value(run: tracker.Run) -> None:
+    run.log({"x": Split.FIRST, "text": Split.TRAIN}, step=0)
+    run.metric("y").log(Split.FIRST, 0)  # type: ignore[arg-type]
+    back = tracker.open_run(run.uid)
+    assert back.history("x").values.tolist() == back.history("y").values.tolist() == [0]
+    assert [row.text for row in back.texts("text")] == ["train"]
+    assert run.status().values_rejected == 0
 
 
 def test_equal_keys_that_are_other_objects_are_one_series(run: tracker.Run) -> None:

@@ -179,3 +179,28 @@ def test_a_rank_that_is_killed_after_that_is_recovered_into_the_run(store: Path)
     end(first)
     (run,) = tracker.runs(dir=str(store))
     assert run.points == 40
+
+
+# Bug: for a moment the id was the text "none", the name of the journal of a rank that waits.
+def test_the_id_of_a_rank_that_waits_is_none_and_then_that_of_the_run(store: Path) -> None:
+    Path("program.py").write_text(
+        "import time, tracker\n"
+        "run = tracker.init(project='hand')\n"
+        "print('said', flush=True)\n"
+        "ids, names, stored, end = [], [], False, time.monotonic() + 30\n"
+        "while time.monotonic() < end and not stored:\n"
+        "    stored = run.status().points_stored > 0\n"
+        "    for seen, now in ((ids, run.id), (names, run.name)):\n"
+        "        if now not in seen:\n"
+        "            seen.append(now)\n"
+        "    run.log({'x': 1.0}, step=0)\n"
+        "    time.sleep(0.001 if run.rank else 0.1)\n"
+        "print(ids, names)\n"
+    )
+    waiting = start(1, size=2)
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == "said\n"
+    first = start(0, size=2)
+    (seen, _) = end(waiting, first)
+    (run,) = tracker.runs(dir=str(store))
+    assert seen == f"{[None, run.id]} {['', run.id]}"

@@ -291,6 +291,16 @@ def test_the_start_line_says_that_the_id_exists_and_how_to_go_on_with_it(script:
     assert "exists" not in script(source.replace("sim-1", "sim-2").format("")).stderr
 
 
+# Bug: the advice put two jobs into one run.
+def test_the_start_line_names_the_process_that_records_a_run_of_that_id_now(script: Script) -> None:
+    source = "import tracker; tracker.init(project='p', id='same', console='off').finish()"
+    with tracker.init(project="p", id="same", quiet=True):
+        first = script(source).stderr.splitlines()[0]
+    who = f"pid {os.getpid()} on {socket.gethostname()} writes it"
+    assert first.startswith(f"tracker: same is recorded now: {who}; recording p/same-2 in ")
+    assert "resume=" not in first
+
+
 @pytest.mark.parametrize("resume", ["allow", "must"])
 def test_one_line_names_the_process_that_records_the_run_already(script: Script, resume: str) -> None:
     source = f"import tracker; tracker.init(project='p', id='r', resume='{resume}', quiet=True).finish()"

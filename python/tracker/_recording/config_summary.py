@@ -161,9 +161,9 @@ class Config(_ByAttribute, Paths):
 
     def _show_set(self, paths: Iterable[str]) -> None:
         """What was set at these paths below this dict."""
-        tree = self._core.config()
-        for head in {_head(self._prefix + path) for path in paths} & tree.keys():
-            self._root._show_entry(head, tree[head])
+        for path in paths:
+            for key, value in self._core.config_entry(_head(self._prefix + path)).items():
+                self._root._show_entry(key, value)
 
     def __setitem__(self, key: str, value: object) -> None:
         refused: Refused = []

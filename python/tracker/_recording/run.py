@@ -73,8 +73,7 @@ class Run(_core.Run):
     def id(self) -> str | Any:
         """The label, unique in its project. None where nothing is recorded (mode="disabled", a gated rank) and neither
         init(id=) nor TRACKER_RUN_ID has named it, and while a rank waits for the run of rank 0."""
-        core = self._core
-        return core.id if core.id and not core.waits_for_run else None
+        return self._core.id or None
 
     @property
     def uid(self) -> str:
@@ -363,7 +362,6 @@ class Run(_core.Run):
         on_device = device_values.waiting(self._core) if device_values is not None else 0
         return RunStatus(
             values_rounded=self._values_rounded,
-            steps_changed=self._steps_changed,
             media_plainer=sum(self._plainer.values()),
             values_on_device=on_device,
             **now,
