@@ -231,7 +231,7 @@ def test_module_verbs_need_a_run() -> None:
 
 
 def test_strict_raises_after_the_good_ones_are_recorded(strict_run: tracker.Run) -> None:
-    data: Any = {"a": 1.0, "bad": object(), 3: 1.0, "b": 2.0}
+    data: Any = {"a": 1.0, "bad": object(), b"3": 1.0, "b": 2.0}
     with pytest.raises(TypeError, match=r"'bad': expected a number, str or None, got object.*1 more"):
         strict_run.log(data, step=0)
     with pytest.raises(ValueError, match="key"):
