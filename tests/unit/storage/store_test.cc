@@ -212,7 +212,7 @@ TEST_F(StoreTest, OfCopiesOfARunTheOneInItsOwnPlaceIsMeantAndTheOthersHaveTheirP
   std::filesystem::remove_all(run->path);
   const Status two = s.resolve_run("otter").status();
   EXPECT_EQ(two.code(), Code::kInvalid);
-  EXPECT_NE(two.message().find("mnist/otter (in mnist/copy-1), mnist/otter (in mnist/copy-2)"), std::string::npos)
+  EXPECT_NE(two.message().find("\n  mnist/otter (in mnist/copy-1)\n  mnist/otter (in mnist/copy-2)"), std::string::npos)
       << two.message();
 }
 
