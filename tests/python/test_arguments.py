@@ -388,6 +388,6 @@ def test_a_store_that_cannot_be_used_is_not_called_frames_files(store: Path, cap
     said = capfd.readouterr().err
     assert "what is logged waits in memory and is stored as soon as it can" in said
     assert ".frames" not in said
-    with tracker.init(project="p", dir=store / "in" / "it", journal="disk") as run:
+    with tracker.init(project="p", dir=store / "in" / "it", journal="shm") as run:
         run.log({"x": 1.0}, step=0)
     assert "what is logged waits in the journal and is stored as soon as it can" in capfd.readouterr().err
