@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import enum
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,6 @@ import tracker
 @dataclasses.dataclass
 class Scores:
     acc: float = 0.5
-
-
-class Level(enum.Enum):
-    LOW = "low"
 
 
 class Metric:
@@ -63,7 +58,6 @@ VALUES: dict[str, tuple[Any, str]] = {
     "a complex number": (1j, "abs(x)"),
     "a function": (lambda: 1, "x()"),
     "a class": (Scores, "this is the class Scores"),
-    "an enum": (Level.LOW, "x.value"),
     "a metric": (Metric(), "x.compute()"),
     "a generator": ((i for i in [1]), "list(x)"),
     "an error": (ValueError("x"), "str(x)"),
