@@ -57,7 +57,7 @@ export function useTrace(wanted: TraceQuery): TraceResult {
       return Promise.all(ranks.map((rank, i) => loadNew({ ...request, rank }, before?.[i], signal)));
     },
     placeholderData: keepPreviousData,
-    structuralSharing: false,  // loadedMs does not know a copy
+    structuralSharing: false, // loadedMs does not know a copy
     enabled: wanted.enabled,
   });
   const data = query.data;
