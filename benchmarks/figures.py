@@ -39,6 +39,10 @@ SHOWN = (
     ("many_runs", "100,000 runs: ls"),
     ("first_paint", "20 charts x 1,000,000 points"),
     ("upload", "a point is seen after"),
+    ("first_ls", "5,000 runs: first ls"),
+    ("tight_loop", "wait, busy: points dropped of 4 M"),
+    ("cost_account", "Python, 1 key, bursts of 100 each 4 ms: off by a factor of"),
+    ("cost_account", "C++, 1 key, one each ms: off by a factor of"),
 )
 PER_SECOND = ("/s",)  # units of which more is better
 
