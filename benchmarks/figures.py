@@ -40,7 +40,6 @@ SHOWN = (
     ("first_paint", "20 charts x 1,000,000 points"),
     ("upload", "a point is seen after"),
     ("first_ls", "5,000 runs: first ls"),
-    ("tight_loop", "wait: points dropped of 4 M"),
     ("cost_account", "Python, 1 key, bursts of 100 each 4 ms: off by a factor of"),
     ("cost_account", "C++, 1 key, one each ms: off by a factor of"),
 )
