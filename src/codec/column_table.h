@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The table of column encodings: for each one how a column is encoded, checked and decoded (docs/formats/frame.md,
-// "Columns"; docs/formats/segment.md). A column is one byte, its encoding, and a body. An encoding is added here and in
-// the documents, and nowhere else. Threads: pure functions.
+// "Columns"; docs/formats/segment.md). A column is one byte, its encoding, and a body. An encoding is added here, in
+// the documents, and where encodings are chosen: best_column.cc for segments, columns.cc for frames. Threads: pure
+// functions.
 #pragma once
 
 #include <cstdint>

@@ -227,6 +227,7 @@ def test_the_tutorial_works_from_its_first_command_to_its_last(tmp_path: Path) -
 def test_the_commands_of_the_readme_show_a_run_in_the_browser(tmp_path: Path) -> None:
     (block,) = re.findall(r"^```\n(make deps .*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     install, example, ui = [line.partition("#")[0].strip() for line in block.splitlines()]
-    assert install == "make deps && pip install -v '.[media,server]'"  # tests/install: the console of an installation
+    # tests/install: the console of an installation
+    assert install == "make deps && . .venv/bin/activate && pip install -v '.[media,server]'"
     run_example(example.removeprefix("python examples/"), tmp_path)
     assert b'src="./assets/index-' in page_of(f"{sys.executable} -m {ui} --dir store", tmp_path)
