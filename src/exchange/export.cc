@@ -10,6 +10,7 @@
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
 #include "model/did_you_mean.h"
+#include "query/view/attempts.h"
 #include "query/view/merge.h"
 #include "query/view/visit.h"
 

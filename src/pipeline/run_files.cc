@@ -9,6 +9,7 @@
 #include "model/key.h"
 #include "pipeline/lock_order.h"
 #include "storage/database/writer_parts.h"
+#include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
