@@ -375,7 +375,7 @@ void register_store(py::module_& module) {
                 recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },
           py::arg("uid"),
-          "Replays what dead processes left behind; uid \"\" means every run. Returns what prevented it.");
+          "Recovers the journals of dead processes; uid \"\" means every run. Returns what prevented it.");
 }
 
 }  // namespace

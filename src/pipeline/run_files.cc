@@ -69,7 +69,8 @@ void RunFiles::keep_run_file(bool now) {
   const auto launch = identity_.attempt <= 1 ? std::optional(identity_.launch) : std::nullopt;
   const RunFolder* folder = folder_.load();
   if (create_file_exclusive(path, run_document(folder != nullptr ? folder->identity : target_.run, launch), 0666).ok())
-    warnings_.warn_once("run file", fmt::format("{} was removed while the run is recorded; it was put back", path));
+    warnings_.warn_once("run file",
+                        fmt::format("{} was removed while the run is recorded; it was written again", path));
 }
 
 // --- the part that is written ---------------------------------------------------------------------------------------

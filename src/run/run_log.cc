@@ -140,9 +140,9 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
                           1);
     if (!disk && disk_waits)
       impl_->warnings.warn_once(
-          "store behind", fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
-                                      "texts are dropped and counted",
-                                      kWaitingBytesMax >> 20));
+          "store late", fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
+                                    "texts are dropped and counted",
+                                    kWaitingBytesMax >> 20));
     else if (!disk)
       impl_->warnings.warn_once(
           "large",

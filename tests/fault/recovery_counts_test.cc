@@ -71,7 +71,7 @@ class RingWords {
 
 struct Instant {
   const char* name;
-  uint64_t at_behind, accepted_behind;  // by how many values these lag behind the existing record
+  uint64_t at_missing, accepted_missing;  // how many values of the existing record these do not count
 };
 
 void PrintTo(const Instant& instant, std::ostream* out) { *out << instant.name; }
@@ -90,9 +90,9 @@ TEST_P(DiedWithinACallTest, TheLossIsExact) {
   ASSERT_EQ(accepted, kPoints);
   ASSERT_EQ(ring.get(kAcceptedAt), accepted << 1 | (tail >> 3 & 1));
   ring.set(kTail, tail - kRecordBytes);
-  const uint64_t at_tail = tail - instant.at_behind * kRecordBytes;
-  ring.set(kAcceptedAt, (accepted - instant.at_behind) << 1 | (at_tail >> 3 & 1));
-  ring.set(kAccepted, accepted - instant.accepted_behind);
+  const uint64_t at_tail = tail - instant.at_missing * kRecordBytes;
+  ring.set(kAcceptedAt, (accepted - instant.at_missing) << 1 | (at_tail >> 3 & 1));
+  ring.set(kAccepted, accepted - instant.accepted_missing);
   ring.set(kUnfiled, kInMemory);  // as if another thread's ring had been no file
   const ReadRun run = recover_and_read(sandbox.store());
   const LossAccount account = run.view->losses();

@@ -229,7 +229,7 @@ def test_a_document_that_is_removed_under_a_live_run_is_put_back(
     document.unlink()
     run.finish()
     assert json.loads(document.read_text()) == before
-    assert capfd.readouterr().err.count("was removed while the run is recorded; it was put back") == 1
+    assert capfd.readouterr().err.count("was removed while the run is recorded; it was written again") == 1
     assert tracker.open_run("p/r").state == "finished"
 
 

@@ -6,11 +6,11 @@ and a pipe by a pipe, and a relay, a process of its own, hands on what is writte
 0028). Two descriptors that lead to one place stay one place, so that lines keep their order; they are recorded as
 stdout. Of anything else (a socket, /dev/null) what Python prints is recorded, and stderr says so.
 
-Nobody knows which thread wrote what goes through a descriptor: each run that asks for it has all of it.
+A descriptor does not show which thread wrote to it: each run with console="fd" records all lines.
 
-Where the relay dies the descriptors are put back, and what was on its way is handed on here. Where the program closes
-descriptors of ours, output goes on where it went, and the record says that some of it may be missing. Threads: any. A
-forked child writes to what its parent wrote to, and has none of the rest.
+If the relay dies, this module restores the descriptors and hands on the bytes that were on their way. If the program
+closes descriptors of ours, its output goes where it went before, and the record says that some of it may be missing.
+Threads: any. A forked child writes to its parent's descriptors and has no capture.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def add(core: _core.RunCore, streams: dict[str, int] = STREAMS) -> None:
 
 
 def remove(core: _core.RunCore) -> None:
-    """Nothing more is taken for it; after the last one the streams are as they were."""
+    """Ends the capture for this run; after the last run the streams are as they were."""
     global _wrapping
     for number, cores in _cores.items():
         _cores[number] = tuple(other for other in cores if other is not core)

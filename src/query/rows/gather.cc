@@ -347,7 +347,7 @@ void Gatherer::finish_frame(Target* target) {
 }
 
 // Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks; and segments sort
-// theirs by step: the rows are put back into the order of the calls.
+// theirs by step: the rows are restored to the order of the calls.
 void Gatherer::sort_rows(Target* target) {
   std::vector<int64_t>& ordinals = target->order;
   const size_t begin = target->frame_begin;
