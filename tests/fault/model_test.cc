@@ -388,10 +388,10 @@ class World {
   }
 
   // A call in flight may have been dropped, or refused, and counted; of a large one perhaps a part.
-  static void count_losses(const Session& session, const std::vector<ModelThread>& threads, const WriterSnapshot& found,
-                           ModelWriter* writer) {
+  void count_losses(const Session& session, const std::vector<ModelThread>& threads, const WriterSnapshot& found,
+                    ModelWriter* writer) const {
     if (session.ending != Ending::kKill) return;
-    uint64_t rejected = 0, expected = 0, may_be = 0;
+    uint64_t rejected = 0, expected = model_.settings_lost(writer) - model_.settings_lost(), may_be = 0;
     uint64_t dropped = 0, dropped_known = 0, events_may_be = 0;
     for (const Loss& loss : found.losses) (loss.reason == LossReason::kRejected ? rejected : dropped) += loss.count;
     for (size_t t = 0; t < threads.size(); ++t) {
@@ -400,6 +400,7 @@ class World {
       outcome.rejected = outcome_of(threads[t], false).rejected;
       expected += outcome.rejected;
       may_be += with.rejected - outcome.rejected;
+      may_be += with.config.size() - outcome.config.size();  // what it replaces is counted before it is stored
       for (const auto& [metric, rows] : with.rows) {
         const auto stored = outcome.rows.find(metric);
         const uint64_t more = rows.size() - (stored == outcome.rows.end() ? 0 : stored->second.size());

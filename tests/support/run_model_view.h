@@ -165,6 +165,28 @@ class RunModel {
     return out;
   }
 
+  // Values that went because a later key leads through them: "n", then "n/x". `last` comes after the run's writers.
+  uint64_t settings_lost(const ModelWriter* last = nullptr) const {
+    uint64_t lost = 0;
+    Value config = Value::map();
+    std::vector<const ModelWriter*> all;
+    for (const ModelWriter& writer : writers) all.push_back(&writer);
+    if (last != nullptr) all.push_back(last);
+    for (const ModelWriter* writer : all)
+      for (const ModelOutcome& thread : writer->threads)
+        for (const ModelSetting& setting : thread.config) {
+          for (size_t slash = setting.key.find('/'); slash != std::string::npos;
+               slash = setting.key.find('/', slash + 1)) {
+            const Value* above = config.find_path(setting.key.substr(0, slash));
+            if (above == nullptr || above->is_map() || above->is_null()) continue;
+            ++lost;
+            break;
+          }
+          config.set_path(setting.key, setting.value);
+        }
+    return lost;
+  }
+
  private:
   void expect_rows(const ReadOfRun& read) const {
     size_t with_rows = 0;
@@ -297,25 +319,6 @@ class RunModel {
       ASSERT_NE(found.find(key), nullptr) << key;
       EXPECT_TRUE(*found.find(key) == value) << key << ": " << to_json(*found.find(key)) << ", not " << to_json(value);
     }
-  }
-
-  // Values that went because a later key leads through them: "n", then "n/x".
-  uint64_t settings_lost() const {
-    uint64_t lost = 0;
-    Value config = Value::map();
-    for (const ModelWriter& writer : writers)
-      for (const ModelOutcome& thread : writer.threads)
-        for (const ModelSetting& setting : thread.config) {
-          for (size_t slash = setting.key.find('/'); slash != std::string::npos;
-               slash = setting.key.find('/', slash + 1)) {
-            const Value* above = config.find_path(setting.key.substr(0, slash));
-            if (above == nullptr || above->is_map() || above->is_null()) continue;
-            ++lost;
-            break;
-          }
-          config.set_path(setting.key, setting.value);
-        }
-    return lost;
   }
 
   void expect_counts(RunView* view) const {
