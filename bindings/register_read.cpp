@@ -162,6 +162,7 @@ py::dict losses_of(View& self) {
   out["stored"] = account.stored;
   out["dropped"] = account.dropped;
   out["pending"] = account.pending;
+  out["pending_approximate"] = account.pending_approximate;
   out["rejected_values"] = account.rejected_values;
   out["recovered"] = account.recovered;
   out["unread_rings"] = account.unread_rings;

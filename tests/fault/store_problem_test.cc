@@ -144,8 +144,9 @@ int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full, const char
   ReadRun back = recover_and_read(sandbox.store());
   CHILD_CHECK(rows_of(back, "x").size() == accepted && back.view->losses().dropped == dropped && back.problems.empty());
   const std::vector<std::string> lines = lines_of(sandbox.shm() + "/stderr");
-  CHILD_CHECK(lines.size() == 3 && lines[0].find("cannot be written") != std::string::npos);
-  CHILD_CHECK((lines[1] + lines[2]).find("dropped and counted") != std::string::npos);
+  const std::string said = lines.size() == 3 ? lines[0] + lines[1] + lines[2] : "";  // a busy machine drops first
+  CHILD_CHECK(said.find("cannot be written") != std::string::npos);
+  CHILD_CHECK(said.find("dropped and counted") != std::string::npos);
   return 0;
 }
 

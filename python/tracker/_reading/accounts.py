@@ -36,6 +36,7 @@ class Losses(NamedTuple):
     stored: int
     dropped: int
     pending: int
+    pending_approximate: bool  # a process of it lives: what it stores while it is read is in no count
     rejected_values: int  # bad values and keys: never became points
     recovered: int  # of `stored`: replayed from the journal of a process that died
     unread_rings: int  # of dead processes; how many points they held is not known, and not counted

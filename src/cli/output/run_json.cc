@@ -121,6 +121,7 @@ Value losses_json(const LossAccount& account) {
                     {"stored", count(account.stored)},
                     {"dropped", count(account.dropped)},
                     {"pending", count(account.pending)},
+                    {"pending_approximate", account.pending_approximate},
                     {"waiting", waiting},
                     {"unseen_user", account.unseen ? Value(int64_t{*account.unseen}) : Value(nullptr)},
                     {"dropped_by_reason", reasons_json(account.by_reason)},

@@ -222,8 +222,8 @@ std::string waiting_text(const WaitingPoints& waiting) {
   std::string what = waiting.points > 0 || waiting.texts == 0 ? counted(waiting.points, "point") : "";
   if (waiting.texts > 0) what += (what.empty() ? "" : " and ") + counted(waiting.texts, "text");
   return fmt::format(
-      "{} {} in the journal of {} pid {}; {}", what, waiting.points + waiting.texts == 1 ? "waits" : "wait",
-      visible(waiting.writer.host), waiting.writer.pid,
+      "{}{} {} in the journal of {} pid {}; {}", waiting.live ? "about " : "", what,
+      waiting.points + waiting.texts == 1 ? "waits" : "wait", visible(waiting.writer.host), waiting.writer.pid,
       waiting.live ? "it stores them as soon as it can" : "the next run or command that can take it stores them");
 }
 

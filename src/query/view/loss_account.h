@@ -13,10 +13,12 @@
 namespace tracker::internal {
 
 // Where points are (P5): logged = stored + dropped + pending. Pending is what journals hold and the databases did not
-// at the last snapshot; journals in private memory, of other users and of other machines cannot be seen.
+// at the last snapshot; journals in private memory, of other users and of other machines cannot be seen. Of a process
+// that lives pending is approximate: what it stores while a reader looks is in no count.
 struct LossAccount {
   uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
-  struct Texts {  // under a metric's name: no points, with an account of their own
+  bool pending_approximate = false;  // a process that lives is among its writers
+  struct Texts {                     // under a metric's name: no points, with an account of their own
     uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
     std::vector<std::pair<std::string, uint64_t>> by_reason;
   } texts;

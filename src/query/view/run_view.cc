@@ -27,7 +27,6 @@
 #include "query/view/run_state.h"
 #include "query/view/shown_rows.h"
 #include "query/view/texts.h"
-#include "query/view/waiting_since.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/waiting_points.h"
 #include "storage/store/run_folder.h"
@@ -230,37 +229,16 @@ bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store
   return true;
 }
 
-// A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as
-// the snapshot knows, also where nothing else is in there by now. Of a file that has less than before, as one
-// that is written again after a failure, the journal has what it had.
+// What a living writer has stored since the snapshot is in neither count: its account is approximate.
 void RunView::Impl::look_at_journals() {
-  std::vector<std::optional<WaitingPoints>> since(snapshots.size());
-  const auto now_of = [&](size_t i) {
-    auto now = readers[i]->snapshot();
-    since[i] = WaitingPoints();
-    if (!now.ok() || now->last_seq < snapshots[i].last_seq) return snapshots[i];
-    since[i] = stored_since(snapshots[i], *now);
-    return std::move(*now);
-  };
   waiting = points_waiting(folder, [&](const Id128& writer) {
-    for (size_t i = 0; i < snapshots.size(); ++i)
-      if (snapshots[i].identity.writer == writer) return now_of(i);
+    for (size_t i = 0; i < snapshots.size(); ++i) {
+      if (snapshots[i].identity.writer != writer) continue;
+      auto now = readers[i]->snapshot();
+      return now.ok() ? std::move(*now) : snapshots[i];
+    }
     return WriterSnapshot();
   });
-  for (size_t i = 0; i < snapshots.size(); ++i) {
-    if (!since[i] && !snapshots[i].end && liveness[i] != Liveness::kDead) (void)now_of(i);  // it has ended by now
-    if (!since[i] || !since[i]->holds_anything()) continue;
-    const auto found = std::find_if(waiting->begin(), waiting->end(), [&](const WaitingPoints& each) {
-      return each.writer.writer == snapshots[i].identity.writer;
-    });
-    if (found != waiting->end()) {
-      add_waiting(*since[i], &*found);
-      continue;
-    }
-    since[i]->writer = snapshots[i].identity;
-    since[i]->live = true;
-    waiting->push_back(std::move(*since[i]));
-  }
 }
 
 Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {
@@ -334,6 +312,8 @@ const std::vector<MetricInfo>& RunView::stored_metrics() const { return impl_->m
 LossAccount RunView::losses() const {
   if (!impl_->waiting) impl_->look_at_journals();
   LossAccount account = merge_losses(impl_->snapshots, *impl_->waiting);
+  for (size_t i = 0; i < impl_->snapshots.size(); ++i)
+    account.pending_approximate |= impl_->liveness[i] == Liveness::kLive && !impl_->snapshots[i].end;
   account.unseen = impl_->unseen_user();
   if (!account.unseen) account.missing_journals = missing_journals();
   return account;
