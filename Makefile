@@ -28,7 +28,7 @@ tsan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) tsan
 tidy: deps                     ; @$(TEST) tools
 docs: deps                     ; @$(PY) tools/docs.py && $(PY) benchmarks/figures.py
 bench: deps                    ; @$(PY) benchmarks/run.py
-bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals
+bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals column_codecs
 soak: build                    ; @tests/fault/soak.sh
 wheel: deps                    ; @$(PY) tools/wheel.py
 format: deps                   ; @$(PY) tools/format.py

@@ -21,7 +21,7 @@ RESULTS, README = BENCHMARKS / "results", BENCHMARKS / "README.md"
 BUILD = BENCHMARKS.parent / "build"
 MEASURED, FIGURES = BUILD / "bench", BUILD / "docs" / "figures.md"
 BEGIN, END = "<!-- figures: made by figures.py -->\n", "<!-- end of figures -->\n"
-OTHER_TABLES = {"rivals"}  # its rows are tools; README.md has that table
+OTHER_TABLES = {"rivals", "column_codecs"}  # their rows are tools; README.md has these tables
 SHOWN = (
     ("python_log", "run.log / (empty C method + dict)"),
     ("python_log", "a further key, of 20"),
@@ -31,6 +31,7 @@ SHOWN = (
     ("durable_10k", "10,000 floats until durable"),
     ("ring_to_sqlite", "ring to SQLite, by CPU of our threads"),
     ("stored_bytes", "20 float32 x 100000: stored"),
+    ("stored_bytes", "20 of a training x 100000: stored"),
     ("startup", "init + first point"),
     ("guest_memory", "100 metrics at 10 Hz"),
     ("guest_memory", "262,144 metrics in a call"),

@@ -2,7 +2,7 @@
 """make bench: builds, runs the benchmarks one after another, prints their tables, and keeps machine, date and every
 sample.
 
-    .venv/bin/python benchmarks/run.py                  all of them but rivals
+    .venv/bin/python benchmarks/run.py                  all but those with packages of others
     .venv/bin/python benchmarks/run.py python_log       those named
 
 What a benchmark measured goes to build/bench/<name>.json, and as a table to build/docs/figures.md. Nothing here is a
@@ -45,6 +45,7 @@ PROGRAMS: dict[str, list[str]] = {
     "slow_disk": [str(BUILD / "benchmarks" / "bin" / "bench_slow_disk")],
     "guest_memory": [str(BUILD / "benchmarks" / "bin" / "bench_guest_memory")],
     "rivals": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "rivals.py")],
+    "column_codecs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "column_codecs.py")],
     "artifact": [str(BUILD / "benchmarks" / "bin" / "bench_artifact")],
     "import_events": [str(BUILD / "benchmarks" / "bin" / "bench_import_events")],
     "all_on": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "all_on.py")],
@@ -54,7 +55,7 @@ PROGRAMS: dict[str, list[str]] = {
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 
-ON_REQUEST = {"rivals"}  # takes packages from the index
+ON_REQUEST = {"rivals", "column_codecs"}  # take packages from the index
 
 
 def first_line(*command: str) -> str:

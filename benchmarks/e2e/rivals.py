@@ -24,29 +24,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import harness
 from harness import Row
+from rivals.environment import make_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVALS = ROOT / "benchmarks" / "rivals"
-VENV = ROOT / ".venv-rivals"
 ADAPTERS = ["nothing", "write_call", "sqlite_rows", "tensorboardx", "ours"]
 ROUNDS = {"imports": 7, "first": 7, "tight": 3, "paced": 1, "until_finished": 5}
 ROUNDS |= {"stored_one": 1, "stored_twenty": 1, "reads": 3, "load": 1}
 KILLS = 20
 READ_POINTS = 100_000  # of measure.py
 UNITS = {"imports": "ms", "first": "ms", "tight": "ns", "paced": "ns", "until_finished": "ms", "reads": "ms"}
-
-
-def make_environment() -> str:
-    """The interpreter of .venv-rivals, which is made anew when its lock file has changed."""
-    lock = RIVALS / "requirements.lock"
-    stamp = VENV / "stamp"
-    python = VENV / "bin" / "python"
-    if not stamp.is_file() or stamp.read_text() != lock.read_text():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
-        options = ["-q", "--disable-pip-version-check", "--require-hashes", "--only-binary", ":all:"]
-        subprocess.run([str(python), "-m", "pip", "install", *options, "-r", str(lock)], check=True)
-        stamp.write_text(lock.read_text())
-    return str(python)
 
 
 def environment() -> dict[str, str]:

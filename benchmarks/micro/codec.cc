@@ -3,6 +3,8 @@
 // of whole segments of 20 series, with the shares of values, times, table of frames and directory.
 // Workload: columns of 102,400 values, all of a kind; CPU time of this thread. Every column is read back and compared.
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -24,10 +26,21 @@ constexpr size_t kRows = 200 * kMiniRows;
 constexpr int kRounds = 15;
 constexpr size_t kSeries = 20;
 
+// For the other codecs of benchmarks/e2e/column_codecs.py.
+void write_raw(const std::string& name, const std::vector<uint64_t>& bits, ValueType type) {
+  const char* folder = std::getenv("TRACKER_BENCH_COLUMNS");
+  if (folder == nullptr) return;
+  std::string plain;
+  put_column(ColumnEncoding::kPlain, bits, type, &plain);
+  std::ofstream(std::string(folder) + "/" + name + "." + std::string(value_type_name(type)), std::ios::binary)
+      << plain.substr(1);
+}
+
 void column(bench::Report* report, const std::string& name, ValueType type, double target,
             const std::function<uint64_t(size_t)>& value) {
   std::vector<uint64_t> bits(kRows);
   for (size_t i = 0; i < kRows; ++i) bits[i] = value(i);
+  write_raw(name, bits, type);
   std::vector<double> encode, decode;
   std::string bytes;
   std::vector<char> out(kRows * 8);
@@ -62,14 +75,24 @@ void columns(bench::Report* report) {
   column(report, "uniform float64", ValueType::kFloat64, 0, [&](size_t) { return bits_of(v.uniform()); });
   column(report, "random bits as float64", ValueType::kFloat64, 0, [&](size_t) { return v.bits(); });
   column(report, "noisy bfloat16", ValueType::kBFloat16, 1.0, [&](size_t i) { return f32(v.loss(i)) >> 16; });
-  column(report, "smooth float64 (cosine)", ValueType::kFloat64, 0,
-         [&](size_t i) { return bits_of(1e-3 * (1 + std::cos(3.14159 * static_cast<double>(i) / n))); });
+  column(report, "learning rate float64 (cosine)", ValueType::kFloat64, 1.5,
+         [&](size_t i) { return bits_of(bench::Values::cosine(i, kRows)); });
   column(report, "learning rate float64 (linear)", ValueType::kFloat64, 0,
          [&](size_t i) { return bits_of(1e-3 * (1 - static_cast<double>(i) / n)); });
   column(report, "learning rate float64 (steps)", ValueType::kFloat64, 0,
          [](size_t i) { return bits_of(0.1 * std::pow(0.1, static_cast<double>(i / 30'000))); });
-  column(report, "two decimals float64", ValueType::kFloat64, 0,
+  double average = 2.5;
+  column(report, "moving average float64", ValueType::kFloat64, 0,
+         [&](size_t i) { return bits_of(average += 0.001 * (v.loss(i) - average)); });
+  column(report, "a loss of two decimals float64", ValueType::kFloat64, 0,
          [&](size_t i) { return bits_of(std::round(v.loss(i) * 100) / 100); });
+  // Each target is the entropy of the digits and a tenth of it.
+  column(report, "accuracy of four decimals float64", ValueType::kFloat64, 1.33,
+         [&](size_t) { return bits_of(v.accuracy()); });
+  column(report, "perplexity of three decimals float64", ValueType::kFloat64, 1.47,
+         [&](size_t) { return bits_of(v.perplexity()); });
+  column(report, "milliseconds of one decimal float64", ValueType::kFloat64, 1.195,
+         [&](size_t) { return bits_of(v.milliseconds()); });
   column(report, "epoch int64", ValueType::kInt64, 0.2, [](size_t i) { return i / 782; });
   column(report, "counter int64", ValueType::kInt64, 0.2, [](size_t i) { return i * 32; });
   column(report, "constant float32", ValueType::kFloat32, 0.2, [&](size_t) { return f32(1); });

@@ -13,8 +13,10 @@ namespace {
 constexpr size_t kSampleMinis = 4;
 constexpr size_t kShortRows = 8;
 constexpr unsigned kHashBits = 12;
-// Mini-blocks of a packed column can be decoded one by one, those of a zstd column cannot: zstd must be this much
-// smaller.
+// What costs more to decode must be smaller by this share: differences of a higher order are added up, a decimal is
+// divided, and the mini-blocks of a zstd column cannot be decoded one by one.
+constexpr size_t kHigherGainMin = 32;  // by a 32nd
+constexpr size_t kDecimalGainMin = 32;
 constexpr size_t kShuffledGainMin = 8;  // by an eighth
 
 // Mini-blocks spread over the column; the whole column if it is short.
@@ -38,29 +40,65 @@ bool has_repeats(std::span<const uint64_t> sample) {
   return seen.count() <= some.size() * 3 / 4;
 }
 
-}  // namespace
+enum class Zstd { kMay, kMayNot };
 
-void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out) {
+// The smallest of the encodings that need a try, of a sample.
+class Choice {
+ public:
+  Choice(std::span<const uint64_t> sample, ValueType type) : sample_(sample), type_(type) {}
+
+  void make(Zstd zstd) {
+    consider(ColumnEncoding::kPacked, 0);
+    // Differences of a higher order are only smaller where those before them are.
+    if (consider(ColumnEncoding::kPackedDeltas, 0) && consider(ColumnEncoding::kPackedSecond, kHigherGainMin))
+      consider(ColumnEncoding::kPackedThird, kHigherGainMin);
+    if (type_ == ValueType::kFloat64) consider(ColumnEncoding::kDecimal, kDecimalGainMin);
+    if (zstd == Zstd::kMay && has_repeats(sample_)) consider(ColumnEncoding::kShuffled, kShuffledGainMin);
+  }
+  const std::string& column() const { return best_; }
+
+ private:
+  bool consider(ColumnEncoding encoding, size_t gain_min) {
+    tried_.clear();
+    if (!put_column(encoding, sample_, type_, &tried_)) return false;
+    const size_t handicap = gain_min > 0 ? best_.size() / gain_min : 0;
+    if (!best_.empty() && tried_.size() + handicap >= best_.size()) return false;
+    best_.swap(tried_);
+    return true;
+  }
+
+  std::span<const uint64_t> sample_;
+  ValueType type_;
+  std::string best_, tried_;
+};
+
+void encode_best(std::span<const uint64_t> bits, ValueType type, Zstd zstd, std::string* out) {
   const size_t start = out->size();
   encode_value_column(bits, type, out);
   const auto simple = static_cast<ColumnEncoding>((*out)[start]);
   // No encoding is smaller than these two, and for a few varints the choice does not matter.
   if (simple == ColumnEncoding::kConstant || simple == ColumnEncoding::kArithmetic || bits.size() < kShortRows) return;
   const auto sample = sample_of(bits);
-  std::string best, candidate;
-  for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
-    if (encoding == ColumnEncoding::kShuffled && !has_repeats(sample)) break;
-    candidate.clear();
-    put_column(encoding, sample, type, &candidate);
-    const size_t handicap = encoding == ColumnEncoding::kShuffled ? best.size() / kShuffledGainMin : 0;
-    if (best.empty() || candidate.size() + handicap < best.size()) best.swap(candidate);
-  }
+  Choice choice(sample, type);
+  choice.make(zstd);
+  const std::string& best = choice.column();
   // Varints decode slowly and only from the start: not for long columns.
   const bool may_stay = simple == ColumnEncoding::kPlain || bits.size() <= kMiniRows;
   if (may_stay && (out->size() - start) * sample.size() <= best.size() * bits.size()) return;
   out->resize(start);
   if (sample.size() == bits.size()) out->append(best);
-  else put_column(static_cast<ColumnEncoding>(best[0]), bits, type, out);
+  else if (!put_column(static_cast<ColumnEncoding>(best[0]), bits, type, out))  // a sample of decimals, the rest not
+    put_column(ColumnEncoding::kPacked, bits, type, out);
+}
+
+}  // namespace
+
+void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out) {
+  encode_best(bits, type, Zstd::kMay, out);
+}
+
+void encode_best_parts(std::span<const uint64_t> words, std::string* out) {
+  encode_best(words, ValueType::kInt64, Zstd::kMayNot, out);
 }
 
 }  // namespace tracker::internal

@@ -13,5 +13,7 @@ namespace tracker::internal {
 
 // Appends the column, encoding byte first. Values are raw bits; steps and times are kInt64.
 void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out);
+// Of int64, and without zstd, so that it decodes by parts.
+void encode_best_parts(std::span<const uint64_t> words, std::string* out);
 
 }  // namespace tracker::internal

@@ -5,21 +5,22 @@
 
 #include <array>
 
+#include "codec/decimal.h"
 #include "codec/shuffled.h"
 #include "codec/simple_columns.h"
 
 namespace tracker::internal {
 namespace {
 
-template <bool kDeltas>
+template <unsigned kOrder>
 bool encode_packed_column(std::span<const uint64_t> bits, ValueType type, std::string* out) {
-  encode_packed(bits, type, kDeltas, out);
+  encode_packed(bits, type, kOrder, out);
   return true;
 }
 
-template <bool kDeltas>
+template <unsigned kOrder>
 Status decode_packed_column(const ColumnRows& c) {
-  return decode_packed(c.body, c.rows, c.type, kDeltas, c.begin, c.end, c.out, c.checked);
+  return decode_packed(c.body, c.rows, c.type, kOrder, c.begin, c.end, c.out, c.checked);
 }
 
 Status check_packed_column(std::string_view body, uint64_t rows, ValueType /*type*/) {
@@ -40,17 +41,22 @@ Status decode_shuffled_column(const ColumnRows& c) {
 Status any_length(std::string_view /*body*/, uint64_t /*rows*/, ValueType /*type*/) { return {}; }
 
 // By the number of the encoding.
-constexpr std::array<ColumnCodec, 7> kCodecs{{
-    {"plain", false, true, encode_plain, check_plain, decode_plain},
-    {"constant", false, true, encode_constant, any_length, decode_constant},
-    {"arithmetic", true, true, encode_arithmetic, any_length, decode_arithmetic},
-    {"delta", true, false, encode_delta, check_delta, decode_delta},
-    {"packed", false, true, encode_packed_column<false>, check_packed_column, decode_packed_column<false>},
-    {"packed deltas", false, true, encode_packed_column<true>, check_packed_column, decode_packed_column<true>},
-    {"shuffled", false, false, encode_shuffled_column, any_length, decode_shuffled_column},
+constexpr std::array<ColumnCodec, 10> kCodecs{{
+    {"plain", {}, true, encode_plain, check_plain, decode_plain},
+    {"constant", {}, true, encode_constant, any_length, decode_constant},
+    {"arithmetic", ValueType::kInt64, true, encode_arithmetic, any_length, decode_arithmetic},
+    {"delta", ValueType::kInt64, false, encode_delta, check_delta, decode_delta},
+    {"packed", {}, true, encode_packed_column<0>, check_packed_column, decode_packed_column<0>},
+    {"packed deltas", {}, true, encode_packed_column<1>, check_packed_column, decode_packed_column<1>},
+    {"shuffled", {}, false, encode_shuffled_column, any_length, decode_shuffled_column},
+    {"packed second differences", {}, true, encode_packed_column<2>, check_packed_column, decode_packed_column<2>},
+    {"packed third differences", {}, true, encode_packed_column<3>, check_packed_column, decode_packed_column<3>},
+    {"decimal", ValueType::kFloat64, true, encode_decimal, check_decimal, decode_decimal},
 }};
 
 }  // namespace
+
+bool exists_for(const ColumnCodec& codec, ValueType type) { return !codec.only || *codec.only == type; }
 
 Status corrupt_column(std::string_view what, size_t offset) {
   return Status(Code::kCorrupt, fmt::format("column: {} at byte {}", what, offset));
@@ -58,7 +64,7 @@ Status corrupt_column(std::string_view what, size_t offset) {
 
 bool put_column(ColumnEncoding encoding, std::span<const uint64_t> bits, ValueType type, std::string* out) {
   const auto number = static_cast<size_t>(encoding);
-  if (number >= kCodecs.size() || (kCodecs[number].integers_only && type != ValueType::kInt64)) return false;
+  if (number >= kCodecs.size() || !exists_for(kCodecs[number], type)) return false;
   const size_t start = out->size();
   out->push_back(static_cast<char>(encoding));
   if (kCodecs[number].encode(bits, type, out)) return true;

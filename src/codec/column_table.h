@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ enum class ColumnEncoding : uint8_t {
   kPacked = 4,        // packed.h
   kPackedDeltas = 5,  // packed.h
   kShuffled = 6,      // shuffled.h
+  kPackedSecond = 7,  // packed.h: differences of order 2
+  kPackedThird = 8,   // packed.h: of order 3
+  kDecimal = 9,       // decimal.h
 };
 
 // The rows of a column to decode: [begin, end), begin <= end <= rows, at the type's own width into `out`, which has
@@ -40,8 +44,8 @@ struct ColumnRows {
 
 struct ColumnCodec {
   std::string_view name;
-  bool integers_only;  // the encoding exists for kInt64 only
-  bool by_parts;       // the cost of decoding a range depends on its rows and not on those of the column
+  std::optional<ValueType> only;  // the encoding exists for this type alone
+  bool by_parts;                  // the cost of decoding a range depends on its rows and not on those of the column
   // Appends the body. False: the encoding cannot hold these values, or takes more than kPlain; `out` may be longer.
   bool (*encode)(std::span<const uint64_t> bits, ValueType type, std::string* out);
   // Whether the body can hold so many rows; called before memory is allocated for them. kCorrupt.
@@ -49,6 +53,8 @@ struct ColumnCodec {
   // kCorrupt with the offset within the column.
   Status (*decode)(const ColumnRows& column);
 };
+
+bool exists_for(const ColumnCodec& codec, ValueType type);
 
 // Appends encoding byte and body. Returns false and leaves `out` unchanged if the encoding cannot hold the values or is
 // not in the table.

@@ -70,8 +70,7 @@ bool decodes_by_parts(std::string_view column) {
 Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRange range, void* out, bool checked) {
   auto codec = codec_of(column);
   if (!codec.ok()) return codec.status();
-  if ((*codec)->integers_only && type != ValueType::kInt64)
-    return corrupt_column("an encoding this type does not have", 0);
+  if (!exists_for(**codec, type)) return corrupt_column("an encoding this type does not have", 0);
   const uint64_t end = std::min(range.end, rows);
   return (*codec)->decode({column.substr(1), rows, type, std::min(range.begin, end), end, out, checked});
 }

@@ -29,12 +29,27 @@ class OrderedKey {
     if (is_float(type_) && (v & top_) != 0) return ~v & mask_;
     return v ^ top_;
   }
+  // The keys of n values.
+  void keys(const uint64_t* __restrict raw, size_t n, uint64_t* __restrict out) const {
+    const uint64_t all = mask(type_), top = top_, flip_negative = is_float(type_) ? mask_ : 0;
+    const unsigned shift = shift_, top_at = static_cast<unsigned>(8 * value_width(type_)) - shift_ - 1;
+    const auto key_of = [=](uint64_t bits) {
+      const uint64_t v = (bits & all) >> shift;
+      return v ^ (top | (flip_negative & (0 - (v >> top_at))));
+    };
+    size_t i = 0;
+    for (; i + kAtOnce <= n; i += kAtOnce)
+      for (size_t k = 0; k < kAtOnce; ++k) out[i + k] = key_of(raw[i + k]);
+    for (; i < n; ++i) out[i] = key_of(raw[i]);
+  }
   uint64_t raw(uint64_t key) const {
     if (is_float(type_) && (key & top_) == 0) return (~key & mask_) << shift_;
     return (key ^ top_) << shift_;
   }
 
  private:
+  static constexpr size_t kAtOnce = 8;  // a loop of so many turns is made parallel by the compiler
+
   ValueType type_;
   unsigned shift_;
   uint64_t mask_, top_;

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
 #include "codec/bitpack.h"
+#include "codec/decimal.h"
 #include "codec/ordered_key.h"
 #include "codec/packed.h"
 #include "codec/packed_layout.h"
@@ -25,21 +27,25 @@ uint64_t get(const char* at, size_t bytes) {
 }
 
 struct Entry {
-  uint64_t first = 0;
-  uint64_t base = 0;  // less the lowest of the column
+  std::array<uint64_t, kPackedOrderMax> starts{};  // as base, less the lowest of the column
+  uint64_t base = 0;
   unsigned width = 0;
   size_t exceptions = 0;
+  unsigned exception_width = 0;
 };
+
+constexpr size_t kEntryExceptionsMax = 255;  // the count is a byte
 
 // Head and entries of a column, checked: every mini-block lies within the bytes.
 class PackedReader {
  public:
-  PackedReader(std::string_view body, uint64_t rows, ValueType type, bool deltas)
-      : body_(body), rows_(rows), type_(type), deltas_(deltas) {}
+  PackedReader(std::string_view body, uint64_t rows, ValueType type, unsigned order)
+      : body_(body), rows_(rows), type_(type), order_(order) {}
 
   Status parse(bool checked) {
     const size_t key_bytes = value_width(type_);
-    const size_t fixed = 3 + (deltas_ ? 1 + key_bytes + 8 : key_bytes);
+    // shift, flags, base; for each order below a start.
+    const size_t fixed = 3 + (order_ > 0 ? 8 + (order_ - 1) * 9 + 1 + key_bytes : key_bytes);
     if (body_.size() < fixed) return corrupt("cut", body_.size());
     const char* at = body_.data();
     head_.shift = static_cast<uint8_t>(*at++);
@@ -47,24 +53,29 @@ class PackedReader {
     if ((flags & ~kPackedHasExceptions) != 0)
       return Status(Code::kVersion, fmt::format("packed column: flags {} are of a newer version", flags));
     head_.exceptions = flags != 0;
-    if (body_.size() < fixed + (head_.exceptions ? 1 : 0)) return corrupt("cut", body_.size());
-    if (deltas_) {
-      head_.first_bytes = static_cast<uint8_t>(*at++);
-      first_low_ = get(at, key_bytes);
-      at += key_bytes;
+    for (unsigned i = 0; i < order_; ++i) {
+      const size_t bytes = i == 0 ? key_bytes : 8;
+      head_.start_bytes[i] = static_cast<uint8_t>(*at++);
+      start_low_[i] = get(at, bytes);
+      at += bytes;
+      if (head_.start_bytes[i] > 8) return corrupt("a number of more than 8 bytes", 2);
     }
     head_.base_bytes = static_cast<uint8_t>(*at++);
-    const size_t low_bytes = deltas_ ? 8 : key_bytes;
+    const size_t low_bytes = order_ > 0 ? 8 : key_bytes;
     low_ = get(at, low_bytes);
     at += low_bytes;
-    if (head_.exceptions) head_.exception_bytes = static_cast<uint8_t>(*at++);
+    if (head_.exceptions) {
+      if (at == body_.data() + body_.size()) return corrupt("cut", body_.size());
+      head_.exception_width = static_cast<uint8_t>(*at++);
+    }
     if (head_.shift >= 8 * key_bytes) return corrupt("a shift as wide as the values", 0);
-    if (head_.first_bytes > 8 || head_.base_bytes > 8 || head_.exception_bytes > 8)
-      return corrupt("a number of more than 8 bytes", 2);
+    if (head_.base_bytes > 8) return corrupt("a number of more than 8 bytes", 2);
     entries_ = static_cast<size_t>(at - body_.data());
+    entry_bytes_ = size_t{head_.base_bytes} + 1 + (head_.exceptions ? 1 : 0) + (own_exception_widths() ? 1 : 0);
+    for (unsigned i = 0; i < order_; ++i) entry_bytes_ += head_.start_bytes[i];
     const uint64_t minis = rows_ / kMiniRows + (rows_ % kMiniRows != 0 ? 1 : 0);
-    if (minis > (body_.size() - entries_) / entry_bytes()) return corrupt("fewer mini-blocks than rows", entries_);
-    bodies_ = entries_ + minis * entry_bytes();
+    if (minis > (body_.size() - entries_) / entry_bytes_) return corrupt("fewer mini-blocks than rows", entries_);
+    bodies_ = entries_ + minis * entry_bytes_;
     return checked ? Status() : check_entries(minis);
   }
 
@@ -80,31 +91,35 @@ class PackedReader {
   }
 
   size_t rows_of(uint64_t mini) const { return std::min<uint64_t>(kMiniRows, rows_ - mini * kMiniRows); }
-  // How many numbers are packed: n keys have n - 1 differences.
-  size_t packed_of(uint64_t mini) const { return rows_of(mini) - (deltas_ ? 1 : 0); }
+  // How many numbers are packed: n keys have n - 1 differences, and n - 2 differences of these.
+  size_t packed_of(uint64_t mini) const { return rows_of(mini) - std::min<size_t>(order_, rows_of(mini)); }
   uint64_t low() const { return low_; }
-  uint64_t first_low() const { return first_low_; }
+  uint64_t start_low(unsigned i) const { return start_low_[i]; }
   const PackedHead& head() const { return head_; }
   std::string_view body() const { return body_; }
   ValueType type() const { return type_; }
-  bool deltas() const { return deltas_; }
+  unsigned order() const { return order_; }
 
  private:
-  size_t entry_bytes() const { return size_t{head_.first_bytes} + head_.base_bytes + 1 + (head_.exceptions ? 1 : 0); }
+  bool own_exception_widths() const { return head_.exceptions && head_.exception_width == 0; }
   Entry entry_of(uint64_t mini) const {
-    const char* at = body_.data() + entries_ + mini * entry_bytes();
+    const char* at = body_.data() + entries_ + mini * entry_bytes_;
     Entry entry;
-    entry.first = get(at, head_.first_bytes);
-    at += head_.first_bytes;
+    for (unsigned i = 0; i < order_; ++i) {
+      entry.starts[i] = get(at, head_.start_bytes[i]);
+      at += head_.start_bytes[i];
+    }
     entry.base = get(at, head_.base_bytes);
     at += head_.base_bytes;
     entry.width = static_cast<uint8_t>(*at++);
-    if (head_.exceptions) entry.exceptions = static_cast<uint8_t>(*at);
+    if (head_.exceptions) {
+      entry.exceptions = static_cast<uint8_t>(*at++);
+      entry.exception_width = own_exception_widths() ? static_cast<uint8_t>(*at) : head_.exception_width;
+    }
     return entry;
   }
   size_t bytes_of(uint64_t mini, const Entry& entry) const {
-    return packed_bytes(packed_of(mini), entry.width) +
-           entry.exceptions * (kExceptionPositionBytes + head_.exception_bytes);
+    return packed_bytes(packed_of(mini), entry.width) + packed_bytes(entry.exceptions, entry.exception_width);
   }
 
   Status check_entries(uint64_t minis) const {
@@ -113,31 +128,38 @@ class PackedReader {
     size_t at = bodies_;
     for (uint64_t mini = 0; mini < minis; ++mini) {
       const Entry entry = entry_of(mini);
-      const size_t where = entries_ + mini * entry_bytes();
+      const size_t where = entries_ + mini * entry_bytes_;
       if (entry.width > width_max) return corrupt("a width beyond that of the values", where);
       if (entry.exceptions > packed_of(mini)) return corrupt("more exceptions than rows", where);
+      if (entry.exception_width > 64) return corrupt("an exception beyond the values", where);
       const size_t bytes = bytes_of(mini, entry);
       if (bytes > body_.size() - at) return corrupt("a mini-block that is cut", where);
-      for (size_t i = 0; i < entry.exceptions; ++i)
-        if (position(at + packed_bytes(packed_of(mini), entry.width), i) >= packed_of(mini))
-          return corrupt("an exception after its mini-block", at);
+      if (const size_t n = packed_of(mini); n < kMiniRows) {  // else 9 bits cannot name a later one
+        uint64_t exceptions[kEntryExceptionsMax];
+        read_exceptions(entry, at + packed_bytes(n, entry.width), exceptions);
+        for (size_t i = 0; i < entry.exceptions; ++i)
+          if (position_of(exceptions[i]) >= n) return corrupt("an exception after its mini-block", at);
+      }
       at += bytes;
     }
     return at == body_.size() ? Status() : corrupt("bytes after the last mini-block", at);
   }
 
  public:
-  size_t position(size_t exceptions_at, size_t i) const {
-    return get(body_.data() + exceptions_at + i * kExceptionPositionBytes, kExceptionPositionBytes);
+  static size_t position_of(uint64_t exception) { return exception % kMiniRows; }
+  void read_exceptions(const Entry& entry, size_t at, uint64_t* out) const {
+    unpack_bits(body_.data() + at, body_.size() - at, entry.exceptions, entry.exception_width, out);
   }
 
  private:
   std::string_view body_;
   uint64_t rows_;
   ValueType type_;
-  bool deltas_;
+  unsigned order_;
   PackedHead head_;
-  uint64_t low_ = 0, first_low_ = 0;
+  uint64_t low_ = 0;
+  std::array<uint64_t, kPackedOrderMax> start_low_{};
+  size_t entry_bytes_ = 0;
   size_t entries_ = 0;  // offset
   size_t bodies_ = 0;
 };
@@ -169,8 +191,9 @@ void to_raw(const Word* keys, size_t rows, Word base, unsigned value_bits, unsig
 template <Sign kSign, typename Word, typename Out>
 class PackedDecoder {
  public:
-  explicit PackedDecoder(const PackedReader& reader)
+  PackedDecoder(const PackedReader& reader, double divisor)
       : reader_(reader),
+        divisor_(divisor),
         shift_(reader.head().shift),
         value_bits_(static_cast<unsigned>(8 * value_width(reader.type())) - shift_) {}
 
@@ -182,6 +205,8 @@ class PackedDecoder {
       Out aside[kMiniRows];
       Out* const values = whole ? out + (from - begin) : aside;
       decode(mini, entry, at, values);
+      if constexpr (kSign == Sign::kInteger)
+        if (divisor_ != 0) divide(values, rows, divisor_);  // while they are in the nearest cache
       if (whole) return;
       const uint64_t first = std::max(from, begin);
       const uint64_t last = std::min(from + rows, end);
@@ -193,21 +218,37 @@ class PackedDecoder {
   // Touches rounded_up(rows) of `out`.
   void decode(uint64_t mini, const Entry& entry, size_t at, Out* out) {
     const Word base = static_cast<Word>(reader_.low() + entry.base);
-    const Word first = static_cast<Word>(reader_.first_low() + entry.first);
     const size_t n = reader_.packed_of(mini);
+    Word starts[kPackedOrderMax];
+    for (unsigned i = 0; i < reader_.order(); ++i)
+      starts[i] = static_cast<Word>(reader_.start_low(i) + entry.starts[i]);
     if constexpr (kSign == Sign::kInteger) {
-      if (reader_.deltas()) return add_up(unpack(entry, at, n, out + 1), n, first, base, out);
+      if (reader_.order() == 1) return add_up(unpack(entry, at, n, out + 1), n, starts[0], base, out);
     }
     const size_t rows = reader_.rows_of(mini);
     std::fill(words_ + rows, words_ + rounded_up(rows), Word{0});
-    if (!reader_.deltas()) {
-      unpack(entry, at, n, words_);
-      return to_raw<kSign>(words_, rows, base, value_bits_, shift_, out);
-    }
-    unpack(entry, at, n, words_ + 1);
-    Word key = words_[0] = first;
-    for (size_t i = 1; i <= n; ++i) words_[i] = key += base + words_[i];
+    unpack(entry, at, n, words_ + (rows - n));
+    if (reader_.order() == 0) return to_raw<kSign>(words_, rows, base, value_bits_, shift_, out);
+    integrate(starts, rows - n, rows, base);
     to_raw<kSign>(words_, rows, Word{0}, value_bits_, shift_, out);
+  }
+
+  // Differences to keys, in words_. Of fewer rows than the order only as many keys come from the starts.
+  void integrate(const Word* starts, size_t from, size_t rows, Word base) {
+    Word key = starts[0], first = reader_.order() > 1 ? starts[1] : Word{0};
+    words_[0] = key;
+    if (reader_.order() == 1) {
+      for (size_t i = 1; i < rows; ++i) words_[i] = key += base + words_[i];
+      return;
+    }
+    if (from > 1) words_[1] = key += first;
+    if (reader_.order() == 2) {
+      for (size_t i = 2; i < rows; ++i) words_[i] = key += first += base + words_[i];
+      return;
+    }
+    Word second = starts[2];
+    if (from > 2) words_[2] = key += first += second;
+    for (size_t i = 3; i < rows; ++i) words_[i] = key += first += second += base + words_[i];
   }
 
   // The key of an integer differs from the integer in the top bit only. With that bit in the first value, sums of the
@@ -226,38 +267,40 @@ class PackedDecoder {
   }
 
   // An exception stores only its bits above the width.
-  void patch(const Entry& entry, size_t positions, Word* to) const {
-    const size_t bytes = reader_.head().exception_bytes;
-    const char* at = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;
-    for (size_t i = 0; i < entry.exceptions; ++i, at += bytes) {
-      const uint64_t code = get(at, bytes);
-      const uint64_t above = (code >> 1) ^ (0 - (code & 1));
-      if (entry.width < 64) to[reader_.position(positions, i)] += static_cast<Word>(above << entry.width);
+  void patch(const Entry& entry, size_t at, Word* to) const {
+    if (entry.width >= 64) return;
+    uint64_t exceptions[kEntryExceptionsMax];
+    reader_.read_exceptions(entry, at, exceptions);
+    for (size_t i = 0; i < entry.exceptions; ++i) {
+      const uint64_t code = exceptions[i] >> kExceptionPositionBits;
+      to[PackedReader::position_of(exceptions[i])] +=
+          static_cast<Word>(((code >> 1) ^ (0 - (code & 1))) << entry.width);
     }
   }
 
   const PackedReader& reader_;
+  double divisor_;
   unsigned shift_, value_bits_;
   alignas(64) Word words_[kMiniRows];
 };
 
 template <Sign kSign, typename Word, typename Out>
-void decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* out) {
-  PackedDecoder<kSign, Word, Out>(reader).run(begin, end, static_cast<Out*>(out));
+void decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* out, double divisor = 0) {
+  PackedDecoder<kSign, Word, Out>(reader, divisor).run(begin, end, static_cast<Out*>(out));
 }
 
 }  // namespace
 
-Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
-                     void* out, bool checked) {
-  PackedReader reader(body, rows, type, deltas);
+Status decode_packed(std::string_view body, uint64_t rows, ValueType type, unsigned order, uint64_t begin, uint64_t end,
+                     void* out, bool checked, double divisor) {
+  PackedReader reader(body, rows, type, order);
   TRACKER_RETURN_IF_ERROR(reader.parse(checked));
   switch (type) {
     case ValueType::kFloat64: decode_as<Sign::kFloat, uint64_t, uint64_t>(reader, begin, end, out); break;
     case ValueType::kFloat32: decode_as<Sign::kFloat, uint32_t, uint32_t>(reader, begin, end, out); break;
     case ValueType::kFloat16:
     case ValueType::kBFloat16: decode_as<Sign::kFloat, uint32_t, uint16_t>(reader, begin, end, out); break;
-    case ValueType::kInt64: decode_as<Sign::kInteger, uint64_t, uint64_t>(reader, begin, end, out); break;
+    case ValueType::kInt64: decode_as<Sign::kInteger, uint64_t, uint64_t>(reader, begin, end, out, divisor); break;
     case ValueType::kBool: decode_as<Sign::kNone, uint32_t, uint8_t>(reader, begin, end, out); break;
   }
   return {};

@@ -20,7 +20,8 @@ struct Plan {
   uint64_t base = 0;
   unsigned width = 0;
   size_t exceptions = 0;
-  size_t bytes = 0;
+  unsigned exception_width = 0;
+  size_t bits = 0;
 };
 
 unsigned bits_for(uint64_t range) { return static_cast<unsigned>(std::bit_width(range)); }
@@ -36,7 +37,7 @@ class Planner {
     if (values.empty()) return best;
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     const uint64_t range = *high - *low;
-    best = {*low, bits_for(range), 0, packed_bytes(values.size(), bits_for(range))};
+    best = {*low, bits_for(range), 0, 0, values.size() * bits_for(range)};
     range_bits_ = best.width;
     while (narrow(values, best.base, best.width, &best)) {}
     if (best.exceptions > 0) narrow_to_values(values, &best);
@@ -45,6 +46,7 @@ class Planner {
 
  private:
   static constexpr unsigned kBucketBits = 8;
+  static constexpr size_t kExceptionWork = 4;  // bits that an exception must save for the time that it takes to decode
   static constexpr size_t kBuckets = size_t{1} << kBucketBits;
 
   // Tries narrower windows within [base, base + 2^width). Returns true if the narrowest that the buckets can
@@ -60,16 +62,18 @@ class Planner {
       if (narrower < shift) break;
       size_t at = 0;
       const size_t exceptions = values.size() - most_within(size_t{1} << (narrower - shift), &at);
-      if (exceptions > kMiniExceptionsMax) return false;
-      const size_t bytes = packed_bytes(values.size(), narrower) + exceptions * exception_bytes(narrower);
-      last_was_best = bytes < best->bytes;
-      if (last_was_best) *best = {base + (uint64_t{at} << shift), narrower, exceptions, bytes};
+      if (exceptions > kMiniExceptionsMax || narrower < width_min()) return false;
+      const size_t bits = values.size() * narrower + exceptions * (exception_bits(narrower) + kExceptionWork);
+      last_was_best = bits < best->bits;
+      if (last_was_best) *best = {base + (uint64_t{at} << shift), narrower, exceptions, 0, bits};
     }
     return last_was_best;
   }
 
-  // Bytes of the exceptions: their bits above the width, with a sign.
-  size_t exception_bytes(unsigned width) const { return kExceptionPositionBytes + (range_bits_ - width + 8) / 8; }
+  // Below it an exception might take more than 64 bits.
+  unsigned width_min() const { return std::max(range_bits_ + kExceptionPositionBits + 1, 64u) - 64; }
+  // At most: the position, and the bits above the width with a sign.
+  size_t exception_bits(unsigned width) const { return kExceptionPositionBits + range_bits_ - width + 1; }
 
   // below_[b]: how many values are in the buckets before b.
   void count(std::span<const uint64_t> values, uint64_t base, unsigned shift) {
@@ -90,7 +94,7 @@ class Planner {
   }
 
   // Moves the window from the bounds of buckets to its least value.
-  static void narrow_to_values(std::span<const uint64_t> values, Plan* plan) {
+  void narrow_to_values(std::span<const uint64_t> values, Plan* plan) {
     const uint64_t span = plan->width == 0 ? 0 : ~uint64_t{0} >> (64 - plan->width);
     uint64_t least = span;
     for (const uint64_t v : values) least = std::min(least, v - plan->base);
@@ -102,7 +106,7 @@ class Planner {
       most = less <= span ? std::max(most, less) : most;
       within += less <= span ? 1 : 0;
     }
-    plan->width = bits_for(most);
+    plan->width = std::max(bits_for(most), width_min());
     plan->exceptions = values.size() - within;
   }
 
@@ -112,8 +116,8 @@ class Planner {
 
 class Packer {
  public:
-  Packer(std::span<const uint64_t> bits, ValueType type, bool deltas)
-      : bits_(bits), deltas_(deltas), order_(type, common_zeros(bits, type)) {}
+  Packer(std::span<const uint64_t> bits, ValueType type, unsigned order)
+      : bits_(bits), order_(order), keys_(type, common_zeros(bits, type)) {}
 
   void run(std::string* out) {
     plan_all();
@@ -130,57 +134,79 @@ class Packer {
     return any == 0 ? 0 : static_cast<unsigned>(std::countr_zero(any));
   }
 
-  // The numbers of a mini-block to pack: keys, or the differences between them, mapped so that their order is unsigned.
+  // The numbers of a mini-block to pack: keys, or differences, mapped so that their order is unsigned. Before them in
+  // values_ are the first key and the first differences of each order below, mapped likewise.
   std::span<const uint64_t> values_of(size_t mini) {
     const size_t begin = mini * kMiniRows;
     const size_t n = std::min<size_t>(kMiniRows, bits_.size() - begin);
-    for (size_t i = 0; i < n; ++i) values_[i] = order_.key(bits_[begin + i]);
-    if (!deltas_) return {values_.data(), n};
-    for (size_t i = n - 1; i > 0; --i) values_[i] = difference(values_[i], values_[i - 1]) ^ kSignBit;
-    return {values_.data() + 1, n - 1};
+    keys_.keys(bits_.data() + begin, n, values_.data());
+    if (order_ == 0) return {values_.data(), n};
+    for (unsigned order = 1; order < order_; ++order)
+      for (size_t i = n - 1; i >= order; --i) values_[i] = difference(values_[i], values_[i - 1]);
+    for (size_t i = n - 1; i >= order_; --i) values_[i] = difference(values_[i], values_[i - 1]) ^ kSignBit;
+    for (size_t i = 1; i < std::min<size_t>(order_, n); ++i) values_[i] ^= kSignBit;
+    return {values_.data() + std::min<size_t>(order_, n), n - std::min<size_t>(order_, n)};
   }
 
   // Modulo 2^32 for narrow values, as the decoder computes: else it would take 33 bits.
   uint64_t difference(uint64_t key, uint64_t before) const {
     const uint64_t less = key - before;
-    return order_.width_bytes() == 8 ? less : static_cast<uint64_t>(int64_t{static_cast<int32_t>(less)});
+    return keys_.width_bytes() == 8 ? less : static_cast<uint64_t>(int64_t{static_cast<int32_t>(less)});
   }
 
   void plan_all() {
     const size_t minis = (bits_.size() + kMiniRows - 1) / kMiniRows;
-    uint64_t first_high = 0, base_high = 0;
+    std::array<uint64_t, kPackedOrderMax> start_high{};
+    uint64_t base_high = 0;
     for (size_t mini = 0; mini < minis; ++mini) {
       const auto values = values_of(mini);
       plans_.push_back(planner_.plan(values));
       Plan& plan = plans_.back();
-      if (values.empty()) plan.base = mini > 0 ? plans_[mini - 1].base : kSignBit;  // one row has no difference
+      if (values.empty()) plan.base = mini > 0 ? plans_[mini - 1].base : kSignBit;  // too few rows for a difference
       low_ = mini == 0 ? plan.base : std::min(low_, plan.base);
       base_high = std::max(base_high, plan.base);
-      if (deltas_) {
-        firsts_.push_back(values_[0]);
-        first_low_ = mini == 0 ? values_[0] : std::min(first_low_, values_[0]);
-        first_high = std::max(first_high, values_[0]);
+      auto& starts = starts_.emplace_back();
+      for (unsigned i = 0; i < order_; ++i) {
+        const bool there = mini * kMiniRows + i < bits_.size();
+        starts[i] = there ? values_[i] : mini > 0 ? starts_[mini - 1][i] : kSignBit;
+        start_low_[i] = mini == 0 ? starts[i] : std::min(start_low_[i], starts[i]);
+        start_high[i] = std::max(start_high[i], starts[i]);
       }
+      if (plan.exceptions > 0) note_exceptions(values, &plan);
     }
-    head_.shift = static_cast<uint8_t>(order_.shift());
-    head_.first_bytes = static_cast<uint8_t>(bytes_for(first_high - first_low_));
+    plan_exceptions();
+    head_.shift = static_cast<uint8_t>(keys_.shift());
+    for (unsigned i = 0; i < order_; ++i)
+      head_.start_bytes[i] = static_cast<uint8_t>(bytes_for(start_high[i] - start_low_[i]));
     head_.base_bytes = static_cast<uint8_t>(bytes_for(base_high - low_));
-    for (size_t mini = 0; mini < minis; ++mini) {
-      if (plans_[mini].exceptions == 0) continue;
-      head_.exceptions = true;
-      for (const uint64_t v : values_of(mini)) {
-        const auto bytes = static_cast<uint8_t>(bytes_for(excess(v, plans_[mini])));
-        head_.exception_bytes = std::max(head_.exception_bytes, bytes);
-      }
-    }
   }
 
-  // The part of a value above its `width` bits: 0 within the window, small near it on both sides.
-  static uint64_t excess(uint64_t v, const Plan& plan) {
-    const auto less = static_cast<int64_t>(v - plan.base);
-    if (plan.width == 64) return 0;
-    const auto above = static_cast<uint64_t>(less >> plan.width);
-    return (above << 1) ^ (0 - (above >> 63));
+  // One width for all exceptions, or one in each entry if that takes fewer bytes.
+  void plan_exceptions() {
+    unsigned widest = 0;
+    size_t own = plans_.size(), common = 0;
+    for (const Plan& plan : plans_) widest = std::max(widest, plan.exception_width);
+    for (const Plan& plan : plans_) {
+      own += packed_bytes(plan.exceptions, plan.exception_width);
+      common += packed_bytes(plan.exceptions, widest);
+    }
+    head_.exceptions = widest > 0;
+    head_.exception_width = static_cast<uint8_t>(common <= own ? widest : 0);
+    if (common > own) return;
+    for (Plan& plan : plans_) plan.exception_width = widest;
+  }
+
+  // Of each its position, and the part of it above the width: small near the window on both sides.
+  void note_exceptions(std::span<const uint64_t> values, Plan* plan) {
+    const uint64_t span = plan->width == 0 ? 0 : ~uint64_t{0} >> (64 - plan->width);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const uint64_t less = values[i] - plan->base;
+      if (less <= span) continue;
+      const auto above = static_cast<uint64_t>(static_cast<int64_t>(less) >> plan->width);
+      const uint64_t code = ((above << 1) ^ (0 - (above >> 63))) << kExceptionPositionBits | i;
+      plan->exception_width = std::max(plan->exception_width, bits_for(code));
+      exceptions_.push_back(code);
+    }
   }
 
   static void put(uint64_t v, size_t bytes, std::string* out) { out->append(reinterpret_cast<const char*>(&v), bytes); }
@@ -188,18 +214,22 @@ class Packer {
   void write_head(std::string* out) const {
     out->push_back(static_cast<char>(head_.shift));
     out->push_back(static_cast<char>(head_.exceptions ? kPackedHasExceptions : 0));
-    if (deltas_) {
-      out->push_back(static_cast<char>(head_.first_bytes));
-      put(first_low_, order_.width_bytes(), out);
+    for (unsigned i = 0; i < order_; ++i) {
+      out->push_back(static_cast<char>(head_.start_bytes[i]));
+      if (i == 0) put(start_low_[i], keys_.width_bytes(), out);
+      else put(start_low_[i] ^ kSignBit, 8, out);
     }
     out->push_back(static_cast<char>(head_.base_bytes));
-    put(deltas_ ? low_ ^ kSignBit : low_, deltas_ ? 8 : order_.width_bytes(), out);
-    if (head_.exceptions) out->push_back(static_cast<char>(head_.exception_bytes));
+    if (order_ == 0) put(low_, keys_.width_bytes(), out);
+    else put(low_ ^ kSignBit, 8, out);
+    if (head_.exceptions) out->push_back(static_cast<char>(head_.exception_width));
     for (size_t mini = 0; mini < plans_.size(); ++mini) {
-      if (deltas_) put(firsts_[mini] - first_low_, head_.first_bytes, out);
+      for (unsigned i = 0; i < order_; ++i) put(starts_[mini][i] - start_low_[i], head_.start_bytes[i], out);
       put(plans_[mini].base - low_, head_.base_bytes, out);
       out->push_back(static_cast<char>(plans_[mini].width));
-      if (head_.exceptions) out->push_back(static_cast<char>(plans_[mini].exceptions));
+      if (!head_.exceptions) continue;
+      out->push_back(static_cast<char>(plans_[mini].exceptions));
+      if (head_.exception_width == 0) out->push_back(static_cast<char>(plans_[mini].exception_width));
     }
   }
 
@@ -207,34 +237,31 @@ class Packer {
     const Plan& plan = plans_[mini];
     const auto values = values_of(mini);
     const uint64_t mask = plan.width == 0 ? 0 : ~uint64_t{0} >> (64 - plan.width);
-    MiniValues low_bits;
-    for (size_t i = 0; i < values.size(); ++i) low_bits[i] = (values[i] - plan.base) & mask;
-    pack_bits({low_bits.data(), values.size()}, plan.width, out);
-    if (plan.exceptions == 0) return;
-    positions_.clear();
-    for (size_t i = 0; i < values.size(); ++i)
-      if (excess(values[i], plan) != 0) positions_.push_back(static_cast<uint16_t>(i));
-    for (const uint16_t position : positions_) put(position, kExceptionPositionBytes, out);
-    for (const uint16_t position : positions_) put(excess(values[position], plan), head_.exception_bytes, out);
+    MiniValues numbers;
+    for (size_t i = 0; i < values.size(); ++i) numbers[i] = (values[i] - plan.base) & mask;
+    pack_bits({numbers.data(), values.size()}, plan.width, out);
+    pack_bits({exceptions_.data() + written_, plan.exceptions}, plan.exception_width, out);
+    written_ += plan.exceptions;
   }
 
   std::span<const uint64_t> bits_;
-  bool deltas_;
-  OrderedKey order_;
+  unsigned order_;
+  OrderedKey keys_;
   Planner planner_;
   PackedHead head_;
   std::vector<Plan> plans_;
-  std::vector<uint64_t> firsts_;
-  std::vector<uint16_t> positions_;
-  uint64_t low_ = 0;  // of all numbers to pack
-  uint64_t first_low_ = 0;
+  std::vector<std::array<uint64_t, kPackedOrderMax>> starts_;
+  std::vector<uint64_t> exceptions_;  // of all mini-blocks
+  size_t written_ = 0;                // of them
+  uint64_t low_ = 0;                  // of all bases
+  std::array<uint64_t, kPackedOrderMax> start_low_{};
   MiniValues values_{};
 };
 
 }  // namespace
 
-void encode_packed(std::span<const uint64_t> bits, ValueType type, bool deltas, std::string* out) {
-  Packer(bits, type, deltas).run(out);
+void encode_packed(std::span<const uint64_t> bits, ValueType type, unsigned order, std::string* out) {
+  Packer(bits, type, order).run(out);
 }
 
 }  // namespace tracker::internal

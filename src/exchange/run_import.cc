@@ -323,14 +323,14 @@ Status RunImport::media(std::string_view metric, std::vector<Value> values, int6
       continue;
     }
     ++out_.media;
-    TRACKER_RETURN_IF_ERROR(add_event(EventType::kMedia, step, true, time_us, std::move(payload)));
+    TRACKER_RETURN_IF_ERROR(add_event(EventType::kMedia, step, true, time_us, payload));
   }
   return {};
 }
 
-Status RunImport::add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string payload) {
+Status RunImport::add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload) {
   event_bytes_ += payload.size() + 32;
-  frame_.add_event(type, step, has_step, time_us, std::move(payload));
+  frame_.add_event(type, step, has_step, time_us, payload);
   return flush_if_full();
 }
 

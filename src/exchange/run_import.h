@@ -103,7 +103,7 @@ class RunImport {
   Status end_writer(RunState state, int64_t exit_code, int64_t ended_us);
   void begin_writer();
   uint64_t added() const { return out_.points + out_.texts + out_.media + out_.alerts + out_.artifacts; }
-  Status add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string payload);
+  Status add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
   bool is_stored(uint32_t series, int64_t step, bool has_step, int64_t time_us);
   Status flush();
   Status flush_if_full();

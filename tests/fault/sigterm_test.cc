@@ -63,10 +63,10 @@ void send_signals(Stage* stage, uint64_t seed, const std::vector<pthread_t>& thr
   }
 }
 
-// A child has the handler and marks nothing. AddressSanitizer's allocator may be locked in a child for ever
-// (conditions.h), so there is none there.
+// A child has the handler and marks nothing. A sanitizer's allocator may be locked in a child for ever (conditions.h;
+// ThreadSanitizer's table of stacks too), so there is none there.
 void fork_again_and_again(Stage* stage) {
-  if (kAddressSanitizer) return;
+  if (kSanitized) return;
   while (!stage->stop.load()) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(::raise(SIGTERM) == 0 ? 0 : 1);
@@ -137,7 +137,7 @@ int run_under_signals(uint64_t seed, int runs) {
   forker.join();
   std::printf("%lu signals sent, %lu heard, %lu forks\n", stage.sent.load(), g_heard.load(), stage.forked.load());
   std::fflush(stdout);
-  CHILD_CHECK(heard == static_cast<uint64_t>(runs) && (kAddressSanitizer || stage.forked.load() > 0));
+  CHILD_CHECK(heard == static_cast<uint64_t>(runs) && (kSanitized || stage.forked.load() > 0));
   struct sigaction now = {};
   CHILD_CHECK(::sigaction(SIGTERM, nullptr, &now) == 0 && now.sa_handler == count_signal);
   return 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "codec/best_column.h"
@@ -27,13 +28,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       bits.push_back(width == 8 ? v : v & ((uint64_t{1} << (8 * width)) - 1));
     }
   }
+  constexpr ColumnEncoding kEncodings[] = {ColumnEncoding::kPacked,      ColumnEncoding::kPackedDeltas,
+                                           ColumnEncoding::kShuffled,    ColumnEncoding::kPackedSecond,
+                                           ColumnEncoding::kPackedThird, ColumnEncoding::kDecimal};
   std::string column;
-  switch (data[1] % 4) {
-    case 0: encode_best_column(bits, type, &column); break;
-    case 1: put_column(ColumnEncoding::kPacked, bits, type, &column); break;
-    case 2: put_column(ColumnEncoding::kPackedDeltas, bits, type, &column); break;
-    default: put_column(ColumnEncoding::kShuffled, bits, type, &column); break;
-  }
+  const size_t choice = data[1] % (1 + std::size(kEncodings));
+  // Not all values are decimals.
+  if (choice == 0 || !put_column(kEncodings[choice - 1], bits, type, &column)) encode_best_column(bits, type, &column);
   std::vector<uint64_t> back;
   if (!decode_value_column(column, bits.size(), type, &back).ok() || back != bits) std::abort();
   return 0;

@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/fs.h"
-#include "journal/ring_format.h"
-#include "query/tail_cursor.h"
+#include "journal/ring/ring_format.h"
+#include "query/tail/tail_cursor.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {

@@ -95,6 +95,8 @@ std::string sample_column(ColumnEncoding encoding, ValueType type) {
   for (uint64_t i = 0; i < 600; ++i) bits.push_back(i % 97 == 0 ? 0x7fc0 : 0x3f80 + i * i % 13);
   if (type == ValueType::kBool)
     for (uint64_t& v : bits) v &= 1;
+  if (encoding == ColumnEncoding::kDecimal)
+    for (uint64_t& v : bits) v = v % 97 == 0 ? bits_of(-0.0) : bits_of(static_cast<double>(v) / 100);
   const uint16_t numbers[] = {600, 100, 530};
   std::string out(1, static_cast<char>(static_cast<uint8_t>(type) - 1));
   out.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
@@ -135,7 +137,10 @@ bool write_segments_and_columns(const std::string& root) {
   bool ok = write_file_atomic(join_path(root, "segment/one-frame"), sample_segment(1, 20), 0644).ok() &&
             write_file_atomic(join_path(root, "segment/three-frames"), sample_segment(3, 300), 0644).ok();
   for (uint8_t type = 1; type <= 6; ++type) {
-    for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
+    for (const auto encoding :
+         {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled,
+          ColumnEncoding::kPackedSecond, ColumnEncoding::kPackedThird, ColumnEncoding::kDecimal}) {
+      if (encoding == ColumnEncoding::kDecimal && static_cast<ValueType>(type) != ValueType::kFloat64) continue;
       const std::string name =
           std::string(value_type_name(static_cast<ValueType>(type))) + "-" + std::to_string(static_cast<int>(encoding));
       const std::string column = sample_column(encoding, static_cast<ValueType>(type));

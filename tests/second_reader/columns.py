@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import struct
 
-from bytes_in import Bytes
+from bytes_in import Bytes, signed
 
 MINI_ROWS = 512
-INT64, BOOL = 5, 6
+FLOAT64, INT64, BOOL = 1, 5, 6
 WIDTHS = {1: 8, 2: 4, 3: 2, 4: 2, 5: 8, 6: 1}
+_ORDERS = {4: 0, 5: 1, 7: 2, 8: 3}  # of the differences that a packed column holds
 
 
 def zstd(data: bytes, size: int) -> bytes:
@@ -42,11 +44,13 @@ def read_column(data: bytes, rows: int, value_type: int) -> list[int]:
         for _ in range(rows):
             value = (value + column.zigzag()) & mask
             out.append(value)
-    elif encoding in (4, 5):
-        out = _packed(column, rows, value_type, deltas=encoding == 5)
+    elif encoding in _ORDERS:
+        out = _packed(column, rows, value_type, _ORDERS[encoding])
     elif encoding == 6:
         plain = zstd(column.take(len(data) - 1), rows * width)
         out = [int.from_bytes(plain[i::rows], "little") for i in range(rows)]
+    elif encoding == 9 and value_type == FLOAT64:
+        out = _decimals(column, rows)
     else:
         raise ValueError(f"encoding {encoding}")
     if column.more():
@@ -54,45 +58,60 @@ def read_column(data: bytes, rows: int, value_type: int) -> list[int]:
     return out
 
 
-def _packed(column: Bytes, rows: int, value_type: int, *, deltas: bool) -> list[int]:
+def _packed(column: Bytes, rows: int, value_type: int, order: int) -> list[int]:
     bits = 8 * WIDTHS[value_type]
     mask = (1 << (64 if bits == 64 else 32)) - 1
     shift, flags = column.uint(1), column.uint(1)
-    if shift >= bits or flags > 1:
+    if shift >= bits or flags & ~2:
         raise ValueError("head of a packed column")
-    first_bytes = column.uint(1) if deltas else 0
-    lowest_first = column.uint(bits // 8) if deltas else 0
+    starts = [(column.uint(1), column.uint(bits // 8 if i == 0 else 8)) for i in range(order)]
     base_bytes = column.uint(1)
-    lowest_base = column.uint(8 if deltas else bits // 8)
-    exception_bytes = column.uint(1) if flags else 0
+    lowest_base = column.uint(8 if order else bits // 8)
+    one_width = column.uint(1) if flags else 0
     minis = []
     for at in range(0, rows, MINI_ROWS):
-        first = lowest_first + column.uint(first_bytes)
+        keys = [lowest + column.uint(size) for size, lowest in starts]
         base = lowest_base + column.uint(base_bytes)
         width = column.uint(1)
-        exceptions = column.uint(1) if flags else 0
-        minis.append((min(MINI_ROWS, rows - at), first, base, width, exceptions))
+        exceptions = (column.uint(1), one_width or column.uint(1)) if flags else (0, 0)
+        minis.append((min(MINI_ROWS, rows - at), keys, base, width, exceptions))
     out: list[int] = []
-    for count, first, base, width, exceptions in minis:
-        numbers = _numbers(column, count - deltas, width, exceptions, exception_bytes)
-        if deltas:
-            keys = [first & mask]
-            for number in numbers:
-                keys.append((keys[-1] + base + number) & mask)
-        else:
-            keys = [(base + number) & mask for number in numbers]
-        out += [_value(key, bits - shift, value_type) << shift for key in keys]
+    for count, starting, base, width, exceptions in minis:
+        keys = [base + number for number in _numbers(column, max(0, count - order), width, *exceptions)]
+        for start in reversed(starting):
+            total, sums = start, [start]
+            for key in keys:
+                total = (total + key) & mask
+                sums.append(total)
+            keys = sums
+        out += [_value(key & mask, bits - shift, value_type) << shift for key in keys[:count]]
     return out
 
 
-def _numbers(column: Bytes, count: int, width: int, exceptions: int, exception_bytes: int) -> list[int]:
+def _packed_numbers(column: Bytes, count: int, width: int) -> list[int]:
     body = int.from_bytes(column.take((count * width + 7) // 8), "little")
-    numbers = [body >> (i * width) & ((1 << width) - 1) for i in range(count)]
-    indexes = [column.uint(2) for _ in range(exceptions)]
-    for index in indexes:
-        zigzag = column.uint(exception_bytes)
-        numbers[index] += ((zigzag >> 1) ^ -(zigzag & 1)) << width
+    return [body >> (i * width) & ((1 << width) - 1) for i in range(count)]
+
+
+def _numbers(column: Bytes, count: int, width: int, exceptions: int, exception_width: int) -> list[int]:
+    numbers = _packed_numbers(column, count, width)
+    for exception in _packed_numbers(column, exceptions, exception_width):
+        zigzag = exception >> 9
+        numbers[exception & 511] += ((zigzag >> 1) ^ -(zigzag & 1)) << width
     return numbers
+
+
+def _decimals(column: Bytes, rows: int) -> list[int]:
+    exponent, exceptions = column.uint(1), column.uint(4)
+    if exponent > 15:
+        raise ValueError("exponent of a decimal column")
+    indexes = [column.uint(4) for _ in range(exceptions)]
+    values = [column.uint(8) for _ in range(exceptions)]
+    wholes = read_column(column.take(len(column.data) - column.at), rows, INT64)
+    out = [struct.unpack("<Q", struct.pack("<d", signed(whole) / 10.0**exponent))[0] for whole in wholes]
+    for index, value in zip(indexes, values, strict=True):
+        out[index] = value
+    return out
 
 
 def _value(key: int, bits: int, value_type: int) -> int:

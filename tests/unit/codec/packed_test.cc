@@ -16,7 +16,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr ColumnEncoding kAll[] = {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled};
+constexpr ColumnEncoding kAll[] = {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled,
+                                   ColumnEncoding::kPackedSecond, ColumnEncoding::kPackedThird};
 constexpr ValueType kTypes[] = {ValueType::kFloat64,  ValueType::kFloat32, ValueType::kFloat16,
                                 ValueType::kBFloat16, ValueType::kInt64,   ValueType::kBool};
 
@@ -155,6 +156,17 @@ TEST(PackedTest, APatternOfValuesFarApartIsCompressed) {
   EXPECT_LE(best(bits, ValueType::kFloat64).size(), bits.size() / 10);
 }
 
+TEST(PackedTest, ASmoothCurveTakesNextToNothingOfADouble) {
+  std::vector<uint64_t> schedule, average;
+  double mean = 1;
+  for (int i = 0; i < 20'000; ++i) {
+    schedule.push_back(bits_of(1e-3 * (1 + std::cos(i * 3.14159 / 100'000))));
+    average.push_back(bits_of(mean *= 0.9999));
+  }
+  EXPECT_LE(best(schedule, ValueType::kFloat64).size(), schedule.size() * 3 / 2);
+  EXPECT_LE(best(average, ValueType::kFloat64).size(), average.size() * 3 / 2);
+}
+
 TEST(PackedTest, NoiseIsNotCompressedForLessThanAnEighth) {
   auto random = seeded_random();
   const std::string column = best(noise(random, 5'000), ValueType::kFloat32);
@@ -185,7 +197,7 @@ TEST(PackedTest, WrongRowCountsAndRandomBytesNeverCrash) {
   for (int round = 0; round < 20'000 / kSlowDown; ++round) {
     const ValueType type = kTypes[random() % 6];
     std::vector<uint64_t> bits = random_column(random, random() % 700);
-    std::string column = as(kAll[random() % 3], bits, type);
+    std::string column = as(kAll[random() % std::size(kAll)], bits, type);
     for (size_t flips = random() % 4; flips > 0; --flips)
       column[1 + random() % std::min<size_t>(column.size() - 1, 40)] = static_cast<char>(random());
     std::vector<uint64_t> out;
