@@ -24,9 +24,9 @@ class Table {
   struct Cell {
     std::string text;
     std::string sgr;
-    Cell(std::string t, std::string s = "")
-        : text(std::move(t)), sgr(std::move(s)) {}  // NOLINT(google-explicit-constructor)
-    Cell(const char* t) : text(t) {}                // NOLINT(google-explicit-constructor)
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Cell(std::string t, std::string s = "") : text(std::move(t)), sgr(std::move(s)) {}
+    Cell(const char* t) : text(t) {}  // NOLINT(google-explicit-constructor)
   };
   void add(std::vector<Cell> row);
   // Lines of at most console.width columns (any length without a terminal), each after `indent` blanks.
