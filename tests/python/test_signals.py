@@ -13,12 +13,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tracker
 
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"]
 POINTS_BEFORE = 500
 PATIENCE_S = 30
@@ -260,3 +262,28 @@ def test_a_job_restarted_by_an_elastic_launcher_is_one_run_of_several_attempts(
         assert rows.values.tolist() == expected
     assert len(run.history("loss", all=True)) == 2 * 3 * 200
     assert not list(own_shm.glob("tracker-*/*"))
+
+
+STATUS_IN_A_HANDLER = """
+import os, signal, sys
+import tracker
+run = tracker.init(project="p", quiet=True)
+sys.modules.pop("tracker._recording.status", None)
+points = []
+signal.signal(signal.SIGUSR1, lambda *_: points.append(run.status().points_logged))
+class Interrupts:  # as a timer that fires while the module is imported
+    def find_spec(self, name, path=None, target=None):
+        if name == "tracker._recording.status":
+            os.kill(os.getpid(), signal.SIGUSR1)
+sys.meta_path.insert(0, Interrupts())
+run.log({"loss": 1})
+run.status()
+run.finish()
+print(points)
+"""
+
+
+# Bug: ImportError out of the handler, where the first status() was interrupted.
+def test_a_signal_handler_may_ask_for_the_status_while_the_first_status_is_made(script: Script) -> None:
+    done = script(STATUS_IN_A_HANDLER)
+    assert done.stdout == "[1]\n", done.stderr

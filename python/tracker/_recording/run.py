@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 INT64_MIN = -(2**63)
 
 
+def _import_status() -> None:
+    """No signal handler runs meanwhile: one that calls status() would find half of the module."""
+    import signal
+
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        import tracker._recording.status  # noqa: F401
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
 class Run(_core.Run):
     """A run that this process records; made by tracker.init().
 
@@ -352,6 +363,8 @@ class Run(_core.Run):
         series=True adds the account of each metric, all of one moment; it then costs a pass over what waits to be
         stored and a look at each metric.
         """
+        if "tracker._recording.status" not in sys.modules:
+            _import_status()
         from tracker._recording.status import Cost, RunStatus, SeriesStatus
 
         now = self._core.status()
