@@ -17,7 +17,8 @@ namespace tracker::internal {
 
 constexpr unsigned kDecimalExponentMax = 15;
 
-// For the table of column_table.h. encode_decimal() returns false if fewer than 15 of 16 probed values are decimals.
+// For the table of column_table.h. encode_decimal() returns false if more than one of 16 probed values, or of 8 of all,
+// is no decimal.
 bool encode_decimal(std::span<const uint64_t> bits, ValueType type, std::string* out);
 Status check_decimal(std::string_view body, uint64_t rows, ValueType type);
 Status decode_decimal(const ColumnRows& column);
