@@ -245,7 +245,7 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>*
           edge.status().code(),
           fmt::format("{}: {}", join_path(run.path, writer.identity.writer.hex() + ".db"), edge.status().message()));
     if (!edge.ok()) return;
-    edge->project = project_here(writer.identity, std::move(edge->project));
+    edge->project = project_here(writer.identity, edge->project);
     edge->run = run.identity;
     const bool naming = is_naming(attribute.value);
     edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
@@ -273,7 +273,7 @@ std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
   visit_artifact_events(run, nullptr, [&](const WriterSnapshot& writer, const Attribute& attribute) {
     RefusedArtifact refused;
     if (attribute.value.find("refused") == nullptr || !read_what_is_used(attribute.value, &refused)) return;
-    refused.project = project_here(writer.identity, std::move(refused.project));
+    refused.project = project_here(writer.identity, refused.project);
     refused.reason = attribute.value.text_or("refused", "");
     refused.number = attribute.value.int_or("logged_as", 0);
     refused.aliases = aliases_in(attribute.value);

@@ -103,7 +103,7 @@ Status missing_run(const Store& store, const InitOptions& o) {
   const std::string folder = join_path(store.path(), "runs/" + folder_name(o.project) + "/" + folder_name(o.id));
   const auto document = read_run_document(join_path(folder, "run.json"));
   if (document.ok() && document->project == o.project && document->id == o.id) return {};  // made at this moment
-  if (const Status newer = document.status(); newer.code() == Code::kVersion) {
+  if (const Status& newer = document.status(); newer.code() == Code::kVersion) {
     if (o.resume == "must") return newer;
     print_line(newer.to_string() + "; another run is made");
   } else if (const std::string why = why_unreadable(store, o, document); !why.empty()) {

@@ -37,7 +37,7 @@ size_t entries_of(const std::string& path) {
 
 }  // namespace
 
-SystemSampler::SystemSampler(std::string store, std::string root)
+SystemSampler::SystemSampler(std::string store, const std::string& root)
     : store_(std::move(store)), proc_(root + "/proc"), tree_(::getpid(), proc_) {}
 
 std::vector<SystemValue> SystemSampler::look() {

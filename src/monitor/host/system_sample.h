@@ -20,7 +20,7 @@ struct SystemValue {
 class SystemSampler {
  public:
   // `store`: a path on the file system of the store. `root`: where proc and sys lie, for tests.
-  explicit SystemSampler(std::string store, std::string root = "");
+  explicit SystemSampler(std::string store, const std::string& root = "");
   // What changed since the look before; rates are left out of the first one, as is what the system does not say.
   std::vector<SystemValue> look();
 

@@ -74,7 +74,7 @@ std::string remote_url(const GitFolder& where) {
 }
 
 // Who is asked for (user, user:password, a token alone) is nobody's business; scp-like addresses have no password.
-std::string without_credentials(std::string url, uint64_t* redacted) {
+std::string without_credentials(const std::string& url, uint64_t* redacted) {
   const size_t scheme = url.find("://");
   if (scheme == std::string::npos) return redact_text(url, redacted);
   const size_t begin = scheme + 3;

@@ -27,14 +27,13 @@ using Clock = std::chrono::steady_clock;
 
 // It gets no terminal and our signals' defaults, answers to nobody, takes no lock and starts no helper of its own.
 int spawn_git(const std::string& work, int output, pid_t* pid) {
-  const std::string folder = work;
   const char* arguments[] = {"git",
                              "-c",
                              "core.fsmonitor=false",
                              "-c",
                              "core.pager=cat",
                              "-C",
-                             folder.c_str(),
+                             work.c_str(),
                              "diff",
                              "--no-ext-diff",
                              "--no-textconv",

@@ -570,8 +570,8 @@ Status WriterDb::heartbeat(int64_t now_us) {
 
 void WriterDb::keep_heartbeat() { impl_->writer_is_dead = true; }
 
-void WriterDb::set_cost(std::string cbor) { impl_->cost = std::move(cbor); }
-void WriterDb::set_disk_gate(DiskGate gate) { impl_->disk_gate = std::move(gate); }
+void WriterDb::set_cost(const std::string& cbor) { impl_->cost = cbor; }
+void WriterDb::set_disk_gate(const DiskGate& gate) { impl_->disk_gate = gate; }
 
 // A failure of compaction is not a failure of the run: either the disk refuses the next commit too, or a page is
 // damaged, which readers report.

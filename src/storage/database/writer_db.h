@@ -54,13 +54,13 @@ class WriterDb : public WriterStore {
   Status append_segment(std::string_view bytes) override;
   Status heartbeat(int64_t now_us) override;
   void keep_heartbeat() override;
-  void set_cost(std::string cbor) override;
+  void set_cost(const std::string& cbor) override;
   bool compact(uint64_t up_to) override;  // a step of compaction.h
   bool compaction_due(uint64_t up_to) const override;
   // All steps that are due, without a time limit: for files that no process waits for. `at_end`: nothing more will be
   // added.
   Status compact_all(bool at_end);
-  void set_disk_gate(DiskGate gate) override;
+  void set_disk_gate(const DiskGate& gate) override;
   void shrink() override;
   // Compacts for at most kCompactAtEndNs, checkpoints, sets journal_mode=DELETE, releases the locks, closes: the run is
   // plain files. Waits at most `timeout_ms` for readers; after kTimeout or kBusy the data is safe in the WAL and the

@@ -66,7 +66,7 @@ class WriterStore {
   virtual void keep_heartbeat() {}
   // CBOR of the tracker's cost in its process (docs/formats/records.md): stored with the next heartbeat or durable
   // commit, if the kind of file has a place for it.
-  virtual void set_cost(std::string cbor) { (void)cbor; }
+  virtual void set_cost(const std::string& /*cbor*/) {}
   // Rearranges committed frames for reading, one step a call; call it while there is nothing to commit. `up_to`: the
   // last frame that may be touched; those above the durable number may have to be stored again unchanged. Returns false
   // if nothing is left to do until more is committed. A failed step is repeated later; what is stored stays unchanged.
@@ -79,7 +79,7 @@ class WriterStore {
     return false;
   }
   // Compaction asks the gate before each step, also at the end. Without a gate the disk counts as having room.
-  virtual void set_disk_gate(DiskGate gate) { (void)gate; }
+  virtual void set_disk_gate(const DiskGate& /*gate*/) {}
   // Frees disk space that can be freed at once without losing data: checkpoints the WAL into its file. Waits at most
   // kShrinkWait for readers; what they hold is freed by a later call.
   virtual void shrink() {}
