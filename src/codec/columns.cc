@@ -59,7 +59,9 @@ void encode_value_column(std::span<const uint64_t> bits, ValueType type, std::st
 
 Status check_length(std::string_view column, uint64_t rows, ValueType type) {
   auto codec = codec_of(column);
-  return codec.ok() ? (*codec)->check(column.substr(1), rows, type) : codec.status();
+  TRACKER_RETURN_IF_ERROR(codec.status());
+  if (!exists_for(**codec, type)) return corrupt_column("an encoding this type does not have", 0);
+  return (*codec)->check(column.substr(1), rows, type);
 }
 
 bool decodes_by_parts(std::string_view column) {

@@ -25,15 +25,20 @@ struct RowRange {
   uint64_t end = UINT64_MAX;
 };
 
+// A whole number d of a decimal column means d / divisor * factor.
+struct DecimalScale {
+  double divisor = 0, factor = 1;
+};
+
 // Values are raw bits (model/number.h). Appends the body, which follows the encoding byte. `order`: 0 packs the
 // values, 1 the differences of neighbours, 2 the differences of these, 3 of those.
 void encode_packed(std::span<const uint64_t> bits, ValueType type, unsigned order, std::string* out);
 
 // The rows [begin, end) at the type's own width; begin <= end <= rows. kCorrupt with the offset within the body.
 // `checked`: they were decoded before with the same rows, type and order, and nothing is checked again; if that is not
-// true, memory is read and written out of bounds. `divisor`: where it is not 0, the values are int64, and the float64
-// of each divided by it is written (decimal.h).
+// true, memory is read and written out of bounds. `scale`: where its divisor is not 0, the values are int64, and the
+// float64 that each of them means is written (decimal.h).
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, unsigned order, uint64_t begin, uint64_t end,
-                     void* out, bool checked = false, double divisor = 0);
+                     void* out, bool checked = false, DecimalScale scale = {});
 
 }  // namespace tracker::internal

@@ -35,6 +35,7 @@ struct Entry {
 };
 
 constexpr size_t kEntryExceptionsMax = 255;  // the count is a byte
+constexpr unsigned kExceptionsOfBytes = 1;   // a flag of a layout that was never released
 
 // Head and entries of a column, checked: every mini-block lies within the bytes.
 class PackedReader {
@@ -50,6 +51,7 @@ class PackedReader {
     const char* at = body_.data();
     head_.shift = static_cast<uint8_t>(*at++);
     const auto flags = static_cast<uint8_t>(*at++);
+    if ((flags & kExceptionsOfBytes) != 0) return corrupt("exceptions as versions before 0.1.0 wrote them", 1);
     if ((flags & ~kPackedHasExceptions) != 0)
       return Status(Code::kVersion, fmt::format("packed column: flags {} are of a newer version", flags));
     head_.exceptions = flags != 0;
@@ -191,13 +193,15 @@ void to_raw(const Word* keys, size_t rows, Word base, unsigned value_bits, unsig
 template <Sign kSign, typename Word, typename Out>
 class PackedDecoder {
  public:
-  PackedDecoder(const PackedReader& reader, double divisor)
+  PackedDecoder(const PackedReader& reader, DecimalScale scale)
       : reader_(reader),
-        divisor_(divisor),
+        scale_(scale),
         shift_(reader.head().shift),
         value_bits_(static_cast<unsigned>(8 * value_width(reader.type())) - shift_) {}
 
-  void run(uint64_t begin, uint64_t end, Out* out) {
+  // False: a whole number of a decimal column is out of its range.
+  bool run(uint64_t begin, uint64_t end, Out* out) {
+    bool in_range = true;
     reader_.visit(begin, end, [&](uint64_t mini, const Entry& entry, size_t at) {
       const uint64_t from = mini * kMiniRows;
       const size_t rows = reader_.rows_of(mini);
@@ -206,12 +210,13 @@ class PackedDecoder {
       Out* const values = whole ? out + (from - begin) : aside;
       decode(mini, entry, at, values);
       if constexpr (kSign == Sign::kInteger)
-        if (divisor_ != 0) divide(values, rows, divisor_);  // while they are in the nearest cache
+        if (scale_.divisor != 0) in_range &= to_decimals(values, rows, scale_);  // while they are in the nearest cache
       if (whole) return;
       const uint64_t first = std::max(from, begin);
       const uint64_t last = std::min(from + rows, end);
       std::copy(values + (first - from), values + (last - from), out + (first - begin));
     });
+    return in_range;
   }
 
  private:
@@ -279,20 +284,20 @@ class PackedDecoder {
   }
 
   const PackedReader& reader_;
-  double divisor_;
+  DecimalScale scale_;
   unsigned shift_, value_bits_;
   alignas(64) Word words_[kMiniRows];
 };
 
 template <Sign kSign, typename Word, typename Out>
-void decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* out, double divisor = 0) {
-  PackedDecoder<kSign, Word, Out>(reader, divisor).run(begin, end, static_cast<Out*>(out));
+bool decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* out, DecimalScale scale = {}) {
+  return PackedDecoder<kSign, Word, Out>(reader, scale).run(begin, end, static_cast<Out*>(out));
 }
 
 }  // namespace
 
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, unsigned order, uint64_t begin, uint64_t end,
-                     void* out, bool checked, double divisor) {
+                     void* out, bool checked, DecimalScale scale) {
   PackedReader reader(body, rows, type, order);
   TRACKER_RETURN_IF_ERROR(reader.parse(checked));
   switch (type) {
@@ -300,7 +305,9 @@ Status decode_packed(std::string_view body, uint64_t rows, ValueType type, unsig
     case ValueType::kFloat32: decode_as<Sign::kFloat, uint32_t, uint32_t>(reader, begin, end, out); break;
     case ValueType::kFloat16:
     case ValueType::kBFloat16: decode_as<Sign::kFloat, uint32_t, uint16_t>(reader, begin, end, out); break;
-    case ValueType::kInt64: decode_as<Sign::kInteger, uint64_t, uint64_t>(reader, begin, end, out, divisor); break;
+    case ValueType::kInt64:
+      if (!decode_as<Sign::kInteger, uint64_t, uint64_t>(reader, begin, end, out, scale)) return not_a_whole_number();
+      break;
     case ValueType::kBool: decode_as<Sign::kNone, uint32_t, uint8_t>(reader, begin, end, out); break;
   }
   return {};

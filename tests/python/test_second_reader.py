@@ -63,10 +63,14 @@ def test_rows_and_config_are_the_same(second: ModuleType) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     logged: dict[str, list[tuple[int, Any]]] = {"loss": [], "count": [], "flag": [], "odd": []}
+    logged |= {"lr": [], "acc": [], "percent": []}
     run = tracker.init(project="formats", config={"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.99]}}, quiet=True)
     special = [math.nan, math.inf, -math.inf, -0.0, 5e-324, struct.unpack("<d", b"\x01\0\0\0\0\0\xf8\x7f")[0]]
     for step in range(3000):
         entry: dict[str, Any] = {"loss": rng.gauss(0, 1), "count": step * step - 7, "flag": step % 3 == 0}
+        entry["lr"] = 0.5e-3 * (1 + math.cos(math.pi * step / 3000))
+        entry["acc"] = math.nan if rng.random() < 0.05 else round(rng.random(), 4)
+        entry["percent"] = round(rng.random(), 4) * 100
         if rng.random() < 0.2:
             entry["odd"] = rng.choice(special)
         run.log(entry, step=step)

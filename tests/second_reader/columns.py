@@ -102,13 +102,18 @@ def _numbers(column: Bytes, count: int, width: int, exceptions: int, exception_w
 
 
 def _decimals(column: Bytes, rows: int) -> list[int]:
-    exponent, exceptions = column.uint(1), column.uint(4)
-    if exponent > 15:
-        raise ValueError("exponent of a decimal column")
+    exponent, factor, exceptions = column.uint(1), column.uint(1), column.uint(4)
+    if exponent > 15 or factor > 3:
+        raise ValueError("powers of a decimal column")
     indexes = [column.uint(4) for _ in range(exceptions)]
     values = [column.uint(8) for _ in range(exceptions)]
-    wholes = read_column(column.take(len(column.data) - column.at), rows, INT64)
-    out = [struct.unpack("<Q", struct.pack("<d", signed(whole) / 10.0**exponent))[0] for whole in wholes]
+    wholes = [signed(whole) for whole in read_column(column.take(len(column.data) - column.at), rows, INT64)]
+    if indexes != sorted(set(indexes)) or any(index >= rows for index in indexes):
+        raise ValueError("exceptions of a decimal column")
+    if any(not -(1 << 51) <= whole < 1 << 51 for whole in wholes):
+        raise ValueError("whole numbers of a decimal column")
+    values_of_wholes = [whole / 10.0**exponent * 10.0**factor for whole in wholes]
+    out = [struct.unpack("<Q", struct.pack("<d", value))[0] for value in values_of_wholes]
     for index, value in zip(indexes, values, strict=True):
         out[index] = value
     return out

@@ -18,7 +18,8 @@ namespace tracker::internal {
 class SpillFile {
  public:
   // Opens nothing yet: the file appears with the first frame.
-  SpillFile(const std::string& dir, uint64_t nonce) : path_(dir.empty() ? "" : join_path(dir, "spill")), nonce_(nonce) {}
+  SpillFile(const std::string& dir, uint64_t nonce)
+      : path_(dir.empty() ? "" : join_path(dir, "spill")), nonce_(nonce) {}
   // A new folder (the old one was unlinked); what was in the file is gone with it.
   void move_to(const std::string& dir, uint64_t nonce);
   // False (and nothing written) when that would make the file larger than `limit_bytes`, or on any error.

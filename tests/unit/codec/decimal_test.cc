@@ -3,10 +3,13 @@
 // no encoder made are refused.
 #include "codec/decimal.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <cmath>
 
+#include "base/bytes.h"
 #include "codec/best_column.h"
 #include "support/child.h"
 #include "support/random_frame.h"
@@ -77,6 +80,51 @@ TEST(DecimalTest, AmongDecimalsEveryOtherValueKeepsItsBits) {
   expect_back(column, bits);
 }
 
+TEST(DecimalTest, PercentagesThatAreComputedFromDecimalsTakeTheSame) {
+  auto random = seeded_random();
+  const std::vector<uint64_t> bits = decimals(random, 0, 1, 4, 20 * kMiniRows);
+  const size_t bytes = best(bits).size();
+  for (const double factor : {100.0, 1000.0}) {
+    std::vector<uint64_t> more;
+    for (const uint64_t value : bits) more.push_back(bits_of(std::bit_cast<double>(value) * factor));
+    const std::string column = best(more);
+    EXPECT_LE(column.size(), bytes + 8) << factor;
+    expect_back(column, more);
+  }
+}
+
+// Whichever values a sample meets: segments of one metric take about the same.
+TEST(DecimalTest, OtherValuesAmongDecimalsCostTheirBytesAndNoMore) {
+  auto random = seeded_random();
+  for (int percent = 1; percent <= 20; ++percent) {
+    std::vector<uint64_t> bits = decimals(random, 0, 1, 4, 20 * kMiniRows);
+    size_t others = 0;
+    for (uint64_t& value : bits)
+      if (random() % 100 < static_cast<uint64_t>(percent)) value = bits_of(std::nan("")), ++others;
+    const std::string column = best(bits);
+    EXPECT_TRUE(is_decimal(column)) << percent;
+    EXPECT_LE(column.size(), bits.size() * 180 / 100 + others * 12) << percent;
+    expect_back(column, bits);
+  }
+}
+
+TEST(DecimalTest, AThreadThatRoundsOtherwiseWritesAndReadsTheSame) {
+  auto random = seeded_random();
+  const std::vector<uint64_t> bits = decimals(random, 0, 1, 4, 3 * kMiniRows);
+  const std::string column = best(bits);
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    ASSERT_EQ(std::fesetround(mode), 0);
+    std::vector<uint64_t> back;
+    const bool ok = decode_value_column(column, bits.size(), kType, &back).ok();
+    const bool same = best(bits) == column;
+    const int after = std::fegetround();
+    std::fesetround(FE_TONEAREST);
+    EXPECT_TRUE(ok && back == bits);
+    EXPECT_TRUE(same);
+    EXPECT_EQ(after, mode);
+  }
+}
+
 TEST(DecimalTest, DecimalsThatRiseSteadilyTakeNextToNothing) {
   std::vector<uint64_t> bits;
   for (int i = 0; i < 10'000; ++i) bits.push_back(bits_of((i * 25 + 10) / 100.0));
@@ -115,6 +163,67 @@ TEST(DecimalTest, ARangeThatWasCheckedIsThatOfTheWhole) {
     ASSERT_TRUE(decode_rows(column, bits.size(), kType, {begin, end}, part.data(), true).ok());
     ASSERT_TRUE(std::equal(part.begin(), part.end(), bits.begin() + static_cast<std::ptrdiff_t>(begin)));
   }
+}
+
+std::string hex_of(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+  return out;
+}
+
+// docs/formats/segment.md, "A worked example".
+TEST(DecimalTest, TheColumnsOfTheDocumentAreWhatIsWritten) {
+  std::string packed, decimal;
+  const std::vector<uint64_t> ints{10, 11, 14, 19, 26, 35, 46, 60};
+  ASSERT_TRUE(put_column(ColumnEncoding::kPackedSecond, ints, ValueType::kInt64, &packed));
+  EXPECT_EQ(hex_of(packed), "070000000a000000000000800001000000000000000002000000000000000120");
+  std::vector<uint64_t> bits;
+  for (const double value : {12.5, 12.6, std::nan(""), 12.6, 12.5, 12.7, 12.6, 12.5}) bits.push_back(bits_of(value));
+  ASSERT_TRUE(put_column(ColumnEncoding::kDecimal, bits, kType, &decimal));
+  EXPECT_EQ(hex_of(decimal), "0901000100000002000000000000000000f87f03fa0102000001040101");
+}
+
+// A column of two rows: exponent, factor, exceptions with their rows, and the whole numbers as plain int64.
+std::string column_of(uint8_t exponent, uint8_t factor, const std::vector<uint32_t>& rows, uint64_t whole,
+                      std::string_view wholes = {}) {
+  ByteWriter out;
+  out.u8(static_cast<uint8_t>(ColumnEncoding::kDecimal));
+  out.u8(exponent), out.u8(factor);
+  out.u32(static_cast<uint32_t>(rows.size()));
+  for (const uint32_t row : rows) out.u32(row);
+  for (size_t i = 0; i < rows.size(); ++i) out.u64(0);
+  std::string column(out.buffer());
+  if (!wholes.empty()) return column + std::string(wholes);
+  encode_value_column(std::vector<uint64_t>{12, whole}, ValueType::kInt64, &column);
+  return column;
+}
+
+std::string refusal(const std::string& column) {
+  std::vector<uint64_t> out;
+  const Status status = decode_value_column(column, 2, kType, &out);
+  EXPECT_EQ(status.ok() ? Code::kCorrupt : status.code(), Code::kCorrupt);
+  return status.ok() ? "" : status.message();
+}
+
+TEST(DecimalTest, EachDamageIsNamed) {
+  EXPECT_EQ(refusal(column_of(15, 3, {0, 1}, 7)), "");
+  EXPECT_EQ(refusal(column_of(16, 0, {}, 7)), "column: an exponent beyond 15 at byte 1");
+  EXPECT_EQ(refusal(column_of(4, 4, {}, 7)), "column: a factor beyond 10^3 at byte 2");
+  EXPECT_EQ(refusal(column_of(4, 0, {1, 0}, 7)), "column: exceptions that do not rise at byte 11");
+  EXPECT_EQ(refusal(column_of(4, 0, {1, 1}, 7)), "column: exceptions that do not rise at byte 11");
+  EXPECT_EQ(refusal(column_of(4, 0, {2}, 7)), "column: exceptions that do not rise at byte 7");
+  EXPECT_EQ(refusal(column_of(4, 0, {}, (uint64_t{1} << 51) - 1)), "");
+  EXPECT_EQ(refusal(column_of(4, 0, {}, uint64_t{1} << 51)), "column: a whole number of 2^51 or more at byte 0");
+  EXPECT_EQ(refusal(column_of(4, 0, {}, 1 + (uint64_t{1} << 52))), "column: a whole number of 2^51 or more at byte 0");
+}
+
+// The whole numbers are int64, for which the encoding does not exist: nothing nests, however long the bytes are.
+TEST(DecimalTest, ADecimalColumnInADecimalColumnIsRefused) {
+  EXPECT_EQ(refusal(column_of(4, 0, {}, 0, column_of(4, 0, {}, 7))),
+            "column: an encoding this type does not have at byte 0");
+  std::string deep;
+  for (int i = 0; i < 500'000; ++i) deep += std::string("\x09\0\0\0\0\0\0", 7);
+  EXPECT_EQ(refusal(deep), "column: an encoding this type does not have at byte 0");
 }
 
 TEST(DecimalTest, BytesThatNoEncoderMadeAreRefusedOrDecodedWithinTheirRows) {

@@ -135,6 +135,15 @@ TEST(PackedTest, DoublesThatAreExactInFloat32TakeAsMuchAsFloat32) {
   EXPECT_LE(best(wide, ValueType::kFloat64).size(), best(narrow, ValueType::kFloat32).size() + 100);
 }
 
+TEST(PackedTest, ExceptionsInALayoutFromBeforeTheFirstReleaseAreNamed) {
+  std::string column;
+  ASSERT_TRUE(put_column(ColumnEncoding::kPacked, std::vector<uint64_t>{1, 2, 3}, ValueType::kInt64, &column));
+  column[2] = 1;  // flags
+  std::vector<uint64_t> out;
+  const Status status = decode_value_column(column, 3, ValueType::kInt64, &out);
+  EXPECT_EQ(status.message(), "packed column: exceptions as versions before 0.1.0 wrote them at byte 1");
+}
+
 TEST(PackedTest, CountersConstantsAndFlagsTakeNextToNothing) {
   std::vector<uint64_t> counter, epoch, flag;
   for (uint64_t i = 0; i < 100'000; ++i) {
