@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An alert: what the code of a run tells people of, while it runs. Its levels and bounds. Pure
-// functions. Threads: any.
+// An alert: what the code of a run reports to people while it runs. Its levels and bounds. Pure functions.
+// Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class AlertRoom {
  public:
   bool take(int64_t now_ns);
   // Of those that found none: whether this number is one to be recorded now. Each is that is a power of two, so that a
-  // process that is killed has told of half of them at least.
+  // process that is killed has recorded at least half of them.
   bool count_dropped();
   uint64_t dropped() const { return dropped_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One entry of an encoded document without decoding the rest: a filter over 100,000 runs looks at one key of each.
+// One entry of an encoded document without decoding the rest: a filter over 100,000 runs reads one key of each.
 // Threads: pure functions. Cost: one pass over the bytes up to the entry; nothing is allocated.
 #pragma once
 

@@ -186,7 +186,7 @@ int64_t stat_number(std::string_view stat, int number) {
 }
 
 // The kernel gives each program that it starts 16 random bytes (AT_RANDOM, getauxval(3)). They seed the stack protector
-// too, so what is stored is 32 bits out of which they cannot be told: mixed by the finalizer of SplitMix64.
+// too, so what is stored is 32 bits that do not reveal them: mixed by the finalizer of SplitMix64.
 int64_t program_image() {
   const auto* random = reinterpret_cast<const unsigned char*>(::getauxval(AT_RANDOM));
   if (random == nullptr) return 0;

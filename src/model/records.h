@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is said about a run and its writers: identity, states, events. Documents are CBOR maps (value.h); unknown keys
-// are kept by nobody and harm nobody. docs/formats/ lists every key. Threads: values, no sharing.
+// are ignored and not kept. docs/formats/ lists every key. Threads: values, no sharing.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class EventType : uint8_t {
   kConsole = 9,       // {stream, line, text, ...}: lines that the process wrote to stdout or stderr
   kEnvironment = 10,  // {key: "host" | "git" | ..., value: {...}}: what the process runs on
   kMedia = 11,        // {key: metric, value: {kind, digest, bytes, ...}}: an image and the like, with a step (media.h)
-  kAlert = 12,        // {level, title, text, ...}: what the run's code told people of (model/alert.h)
+  kAlert = 12,        // {level, title, text, ...}: an alert of the run's code (model/alert.h)
 };
 // Of these only the number is kept beside the log.
 constexpr bool is_counted(EventType type) {
@@ -69,7 +69,7 @@ constexpr std::string_view kPreemptedKey = "preempted", kSigterm = "SIGTERM";
 std::string preempted_payload(std::string_view why);
 const char* run_state_name(RunState state);  // "running", ..., "lost contact"
 
-// Who a run is: runs/<project>/<id>/run.json, made once by its first writer.
+// The identity of a run: runs/<project>/<id>/run.json, made once by its first writer.
 struct RunIdentity {
   Id128 uid;
   std::string project;
@@ -88,7 +88,7 @@ struct PartsBefore {
   uint64_t log_points = 0;  // all points, as LogPosition (storage/log/log_visitor.h) counts: the part begins there
 };
 
-// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
+// A writer: one process attached to one run. Written to the definitions file and to `meta` of its database.
 struct WriterIdentity {
   Id128 writer;
   RunIdentity run;
@@ -101,7 +101,7 @@ struct WriterIdentity {
   std::string host;
   std::string boot_id;
   int64_t pid = 0;
-  int64_t pid_start = 0;  // field 22 of /proc/self/stat: tells a reused pid apart
+  int64_t pid_start = 0;  // field 22 of /proc/self/stat: distinguishes a reused pid
   uint64_t pid_namespace = 0;
   int64_t image = 0;    // another after each execve of the same pid, which `pid_start` outlives; 0: not known
   int64_t attempt = 1;  // 1 for the first writer of a run, +1 for each resume or elastic restart
@@ -118,7 +118,7 @@ struct WriterIdentity {
   std::string version;      // of the library
   std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2
   std::string file_system;  // where: "local", "NFS", "FUSE", ...
-  // What its cgroup had counted of processes killed for want of memory when it began, and where; empty: nothing counts.
+  // How many out-of-memory kills its cgroup had counted when it began, and the file of that; empty: nothing counts.
   std::string oom_file;
   int64_t oom_kills = 0;
   // Number of the part whose file holds this identity (storage/database/writer_parts.h).

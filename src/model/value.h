@@ -34,7 +34,7 @@ class Value {
   Value(std::string v) : data_(std::move(v)) {}         // NOLINT(google-explicit-constructor)
   Value(List v) : data_(std::move(v)) {}                // NOLINT(google-explicit-constructor)
   Value(Map v) : data_(std::move(v)) {}                 // NOLINT(google-explicit-constructor)
-  // Written out: libstdc++'s copy of such a variant destroys what was never made when it throws for want of memory.
+  // Written out: libstdc++'s copy of such a variant destroys what was never made when it throws std::bad_alloc.
   Value(const Value& other) {
     std::visit([this](const auto& v) { data_ = std::decay_t<decltype(v)>(v); }, other.data_);
   }

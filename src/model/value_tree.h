@@ -20,7 +20,7 @@ class ValueTree {
   ValueTree() : ValueTree(Value::map()) {}
   explicit ValueTree(Value map);  // what is no map counts as an empty one
 
-  // As Value::set_path: a key keeps the place where it first stood, maps between are made, what is no map is replaced.
+  // As Value::set_path: a key keeps the place where it first was, maps between are made, what is no map is replaced.
   void set_path(std::string_view path, Value value);
   // Each leaf of `map` by the path of keys that leads to it, as the store does: what else lies below a key stays. An
   // empty map below a key is a leaf.

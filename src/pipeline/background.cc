@@ -49,7 +49,7 @@ void recover_in_background(const Store& store, bool quiet) {
       const RecoveryReport report = recover_dead_writers(store);
       if (quiet) return;
       for (const std::string& line : report.left) print_line(line);
-    } catch (const std::exception&) {  // no memory, say: the journals stay for whoever comes next
+    } catch (const std::exception&) {  // no memory, say: the journals stay for the next recovery
     }
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads of a run that nobody joins and on which no signal handler of the user ever runs. Threads: any. Cost: one
+// Threads of a run that are never joined and on which no signal handler of the user ever runs. Threads: any. Cost: one
 // clone(2).
 #pragma once
 

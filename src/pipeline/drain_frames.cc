@@ -70,7 +70,7 @@ void DrainThread::keep(Frame frame, std::vector<RingPosition> positions, size_t 
 void DrainThread::enqueue(Frame* made, std::vector<RingPosition> positions, uint64_t large_texts, bool last_of_drain) {
   Frame& frame = *made;
   frame.writer = writer_;
-  frame.seq = queue_.next_seq();  // nobody else counts while a round goes on
+  frame.seq = queue_.next_seq();  // no other thread counts while a round goes on
   auto waiting = std::make_shared<WaitingFrame>();
   waiting->record = {frame.seq, encode_frame(frame), std::move(positions)};
   // It was made with room for plain columns, and may wait for long. A frame of texts is of the size it was made for:

@@ -9,8 +9,8 @@
 //   the journal's locks      journal/live/journal.h; under FrameQueue::mutex_ and DrainInbox::mutex_ files_mutex_ alone
 //   WriterHealth::mutex_, RunFiles::mutex_, Warnings::mutex_
 //
-// Nobody waits for the disk while he holds a lock of this list, but for DrainThread::mutex_: calls that log never take
-// it, and spilling is a write to the journal's place.
+// No thread waits for the disk while it holds a lock of this list, but for DrainThread::mutex_: calls that log never
+// take it, and spilling is a write to the journal's place.
 #pragma once
 
 #include <mutex>

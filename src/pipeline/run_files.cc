@@ -51,7 +51,7 @@ std::string RunFiles::run_path() const {
   return join_path(target_.store_path, "runs/" + folder_name(target_.run.project) + "/" + folder_name(target_.run.id));
 }
 
-// Whoever has asked keeps what he was given, so all of them stay: one more only where the label or the place changed.
+// A caller keeps the pointer that it got, so all of them stay: one more only where the label or the place changed.
 void RunFiles::publish_folder(const RunFolder& folder) {
   const RunFolder* now = folder_.load();
   if (now != nullptr && now->path == folder.path && now->identity.id == folder.identity.id) return;

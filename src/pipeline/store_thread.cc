@@ -89,12 +89,12 @@ Status StoreThread::prepare_files(FrameBatch* batch) {
   if (files_.has_left()) TRACKER_RETURN_IF_ERROR(plan_next_part());
   const DiskGate gate = pipeline_.disk.max_bytes() > 0 ? DiskGate([this] { return disk_has_room(); }) : DiskGate();
   TRACKER_RETURN_IF_ERROR(files_.open(queue_.committed_seq(), gate));
-  // Nothing in a .frames file itself keeps two processes apart, as locks do with a database: whoever recovers this run
-  // has the lock of its journal, and until that is free again nothing is appended.
+  // Nothing in a .frames file itself keeps two processes apart, as locks do with a database: a process that recovers
+  // this run has the lock of its journal, and until that is free again nothing is appended.
   if (files_.part()->kind() == StoreFiles::kFrames && !drain_.hold_journal())
     return Status(Code::kBusy, "another process recovers this run");
   // Frames that got new numbers while the spill file has them under the old ones are stored together, or not at all:
-  // else a recoverer could not tell which of them are.
+  // else a recoverer could not know which of them are.
   if (files_.begins_part()) batch->frames = queue_.all();
   return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Run::attach(): what makes an inherited run record in a forked child.
 //
-// The Run stays the object that it is, and so does its HotRun, whose page the kernel has zeroed: whoever has kept
+// The Run stays the object that it is, and so does its HotRun, whose page the kernel has zeroed: a holder of
 // either (a handle, a Python object) goes on with it. All else of the parent's is left as it is, for its locks may be
 // held by threads that do not exist here.
 #include "base/write_signals.h"

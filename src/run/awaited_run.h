@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The run that rank 0 makes and another rank records into, where nothing names it: found by the claim that rank 0's run
-// carries, or told by the process group of torch.distributed (design 5, Ranks). Nobody waits for it: what the rank logs
-// is in its journal until the store thread finds the run. Threads: look() is of one thread, all else of any.
+// carries, or given by the process group of torch.distributed (design 5, Ranks). No call waits for it: what the rank
+// logs is in its journal until the store thread finds the run. Threads: look() is of one thread, all else of any.
 #pragma once
 
 #include <atomic>
@@ -38,13 +38,13 @@ class AwaitedRun {
  public:
   struct Claim {
     std::string project;
-    std::string launch;  // WriterIdentity.launch of rank 0's run; empty: the run is told
+    std::string launch;  // WriterIdentity.launch of rank 0's run; empty: the run is given
     int64_t rank = 0, world_size = 0;
     int64_t began_us = 0;  // process_began_us()
   };
   explicit AwaitedRun(Claim claim) : claim_(std::move(claim)) {}
 
-  // The run, where it was told; else the newest one whose newest attempt has this claim, began about when this process
+  // The run, where it was given; else the newest one whose newest attempt has this claim, began about when this process
   // did, was seen to live and has no writer of this rank. nullopt: not yet.
   std::optional<JoinedRun> look(const Store& store);
   // "uid attempt id", as rank 0 gives it. kInvalid: something else.

@@ -24,7 +24,7 @@ struct Live {
   std::atomic<bool> said_many{false};
 };
 
-// So many live runs of a process are most often one after the other, and nobody has ended them.
+// So many live runs of a process are most often one after the other, and none was ended.
 constexpr size_t kManyRuns = 10;
 
 Live* live() {
@@ -75,7 +75,7 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
   Live* all = live();
   const uint64_t generation = process_generation();
   if (all->generation != 0 && all->generation != generation) {
-    // A forked child with a run of its own: begin anew, the inherited list and lock are the parent's.
+    // A forked child with a run of its own: make new ones, the inherited list and lock are the parent's.
     new (all) Live;
   }
   {
@@ -83,7 +83,7 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
     if (all->generation != generation) {
       all->generation = generation;
 #if defined(__GLIBC__)
-      ::on_exit([](int status, void*) { finish_all(status & 0xff); }, nullptr);  // what wait() will tell
+      ::on_exit([](int status, void*) { finish_all(status & 0xff); }, nullptr);  // what wait() will report
 #else
       ::atexit([] { finish_all(0); });
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The runs that this process records. Those that nobody finished are finished when the process exits by exit() or by
-// returning from main: glibc's on_exit tells the exit code, which never changes. Killed processes come nowhere near
+// The runs that this process records. Those that are not finished yet are finished when the process exits by exit() or
+// by returning from main: glibc's on_exit has the exit code, which never changes. Killed processes come nowhere near
 // here; recovery serves them. Threads: any.
 #pragma once
 

@@ -87,7 +87,7 @@ Result<std::optional<RunFolder>> find_resumed(const Store& store, InitPlan* plan
   return std::optional<RunFolder>(std::move(*named));
 }
 
-// What stands where the run's document should, as the end of a sentence; empty where nothing does.
+// What is in the place of the run's document, as the end of a sentence; empty where nothing is.
 std::string why_unreadable(const Store& store, const InitOptions& o, const Result<RunIdentity>& document) {
   if (document.ok()) return fmt::format("is of the run {}/{}", document->project, document->id);
   const Code code = document.status().code();
@@ -206,7 +206,7 @@ bool may_begin_another(const InitPlan& plan) {
   return plan.options.resume != "must" && !plan.options.strict && !is_shared(plan) && plan.options.attach_attempt == 0;
 }
 
-// In the place of a run whose files cannot be listed or read, of which nobody knows how far it has come.
+// In the place of a run whose files cannot be listed or read, so how far it has come is unknown.
 Status begin_another(Store* store, InitPlan* plan, const LaunchFacts& facts) {
   const InitOptions& o = plan->options;
   plan->resume_step.reset();
@@ -249,7 +249,7 @@ void count_steps(const std::vector<WriterSnapshot>& past, const std::vector<Writ
 
 // What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
 // only earlier attempts count: how far the other ranks have come says nothing about this one.
-// Not ok: where rows are that cannot be read now, of a newer version or by a disk, so nobody knows how far it has come.
+// Not ok: where rows are that cannot be read now, of a newer version or by a disk: how far it has come is unknown.
 Status read_past(const Store& store, const LaunchFacts& facts, InitPlan* plan) {
   // What this process has logged into the run itself may still be in its rings.
   const std::vector<std::shared_ptr<Run>> own = own_runs(plan->run.uid.hex());

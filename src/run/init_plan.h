@@ -27,7 +27,7 @@ struct InitPlan {
   bool records = true;     // this process is a writer
   bool observed = false;   // ranks="observe" and not rank 0: a writer that records no metrics
   std::string why_not;     // why nothing, or no metric, is recorded here
-  std::string gated_line;  // what stderr is told of that; empty: nothing
+  std::string gated_line;  // what is written to stderr of that; empty: nothing
   RankInfo rank;
   OnFull on_full = OnFull::kWait;
   uint64_t max_disk = 0;  // bytes; 0: no bound

@@ -12,7 +12,7 @@ namespace tracker::internal {
 
 // Limit: time that init waits for the disk of the store. Beyond it: the run begins in memory, reported, and is stored
 // later; a resume is an error.
-constexpr std::chrono::seconds kStoreAnswerMax{10};  // a disk that spins up, a volume that is mounted by looking at it
+constexpr std::chrono::seconds kStoreAnswerMax{10};  // a disk that spins up, a volume that is mounted on its first use
 
 // Makes the store where it is not there yet and writes a byte into a file without a name in it, on a background thread.
 // kIo: there was no answer within `wait`; the thread stays until there is one. An error is an answer, and the system

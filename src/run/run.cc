@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a run begins, and its facts. What it is told is in run_log.cc, its end in run_end.cc; a file named after a
+// How a run begins, and its facts. What is logged is in run_log.cc, its end in run_end.cc; a file named after a
 // feature (alert.cc, media.cc, stop.cc, ...) has the members that are its own.
 #include "run/run.h"
 

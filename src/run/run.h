@@ -62,11 +62,11 @@ struct InitOptions {
   std::string source_folder;             // where the program lies: whose source, commit and diff; empty: not known
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
-  std::vector<std::string> python_path;  // sys.path, where its packages are looked for
+  std::vector<std::string> python_path;  // sys.path, where its packages are searched for
   std::vector<std::string> gpu_trial;  // a program that tries the GPU driver's library first (monitor/host/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
-  bool process_group = false;  // torch.distributed is initialised, and its store can tell ranks of the run
+  bool process_group = false;  // torch.distributed is initialised, and its store can give ranks the run
   bool child_of_run = false;   // a multiprocessing child of a process that has a run; gated with a sign of ranks
   int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
 };
@@ -97,7 +97,7 @@ struct RunStatus {
   std::string journal;         // shm | disk | memory | none
   std::string store_files;     // sqlite | frames | none: not opened yet, or nothing is recorded
   std::string file_system;     // what they lie on: "local", "NFS", ...
-  int store_parts = 0;         // files the database stands in; more than 1: a reader has kept a WAL from being emptied
+  int store_parts = 0;         // files of the database; more than 1: a reader has kept a WAL from being emptied
   bool survives_process = false, survives_container = false, survives_power = false;
   bool degraded = false;  // the store cannot be written now
   bool recording = false;
@@ -112,7 +112,7 @@ struct RunStatus {
 };
 
 // The same for one metric. Points lost for no metric in particular (more metrics than the limit, more metrics with
-// losses than a ring counts apart, a damaged journal, logged after finish) stand under the empty name.
+// losses than a ring counts apart, a damaged journal, logged after finish) are under the empty name.
 struct SeriesStatus {
   std::string name;
   uint64_t points_stored = 0, points_dropped = 0, points_pending = 0;
@@ -203,7 +203,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // Gives the artifact to the thread that stores it (run/services/artifacts.h) and returns: a version of this content,
   // in this run's project, made by the run (or, as the options say, used by it). What the disk refuses, a file that
   // changes meanwhile, or a queue that stays full fails it: counted, said once a name, in its wait(); with strict what
-  // is known at once is returned. Where nothing is recorded it is looked at and left. kInvalid, kLimit: bad options.
+  // is known at once is returned. Where nothing is recorded it is checked and left. kInvalid, kLimit: bad options.
   // Cost: at most kArtifactQueueWait where the queue is full.
   Result<std::shared_ptr<LoggedArtifact>> log_artifact(ArtifactDraft draft, LogArtifactOptions options);
   // The version that `name` says ("data:latest", artifact/reference.h), and that the run uses it. One of that name that
@@ -212,10 +212,10 @@ class Run : public std::enable_shared_from_this<Run> {
   // then it only looks. Errors: as find_artifact(), and of the store. Cost: reads the artifact's documents.
   Result<FoundArtifact> use_artifact(std::string_view name, std::string_view use_as = "",
                                      std::chrono::milliseconds timeout = kFinishArtifactsMax);
-  // Waits until all artifacts logged before are settled. kTimeout.
+  // Waits until all artifacts logged before are stored, refused or given up. kTimeout.
   Status wait_artifacts(std::chrono::milliseconds timeout);
   void set_artifact_pause_for_testing(void (*pause)(), void (*named)() = nullptr);
-  // Told to people while the run goes on; stored with the time and the largest step. `level`: info, warn or error, ""
+  // Shown to people while the run goes on; stored with the time and the largest step. `level`: info, warn or error, ""
   // for info. Title and text are cut at kAlertTitleBytesMax and kAlertTextBytesMax (model/alert.h), which the alert
   // says. kInvalid: no such level; kLimit: beyond kAlertsMax or kAlertsAMinute, counted (RunStatus.alerts_dropped);
   // kClosed. A gated rank records nothing and answers kOk.
@@ -226,7 +226,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // starts a thread and waits for its first look, kStopFirstLook at most.
   bool should_stop();
   bool should_stop_waits() const;  // it is the first call
-  // Why, by whom and when, in one line; none: nobody has asked.
+  // Why, by whom and when, in one line; none: no request.
   std::optional<std::string> stop_reason();
   Value config() const;                            // as set here and by earlier attempts
   Value config_entry(std::string_view key) const;  // a map of that entry alone, or an empty one
@@ -247,14 +247,14 @@ class Run : public std::enable_shared_from_this<Run> {
   // so is its state when it is killed. kClosed after the end. Where nothing is recorded it does nothing.
   Code mark_preempting();
   bool ends_with_process() const;  // not with on_exit="leave"
-  // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
+  // For the exit handler of the binding: what finish() at process exit should say if it was not called before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
   void finish_at_exit(int exit_code, std::chrono::milliseconds timeout);  // called by the exit handler
   bool finished() const;
   bool disk_full() const;  // as RunStatus.disk_full
   RunStatus status() const;
   // By name, all at one moment, without samples of the system: what was logged before the call is in it. Cost: a pass
-  // over what waits to be stored, and a look at each metric.
+  // over what waits to be stored, and a read of each metric.
   std::vector<SeriesStatus> series_status() const;
   // kNotFound: this process has not logged it. "": those lost for no metric in particular.
   Result<SeriesStatus> series_status(std::string_view name) const;
@@ -280,12 +280,12 @@ class Run : public std::enable_shared_from_this<Run> {
   uint64_t max_disk() const;  // bytes of the store; 0: no bound
   const std::string& mode() const;
   int rank() const;
-  // Who this process is as a writer of the run, one more: with an id of its own.
+  // This process as a writer of the run, one more: with an id of its own.
   WriterIdentity new_writer() const;
   int world_size() const;
   int64_t attempt() const;
   // Where nothing names the run that ranks share and torch.distributed is initialised: the key of its store under which
-  // rank 0 gives its run, and what it gives; empty elsewhere. A rank that waits for the run is told it by tell_run().
+  // rank 0 gives its run, and what it gives; empty elsewhere. A rank that waits for the run gets it by tell_run().
   std::string group_key() const;
   std::string group_text() const;
   Status tell_run(std::string_view text);

@@ -249,7 +249,7 @@ void Run::mark_at_sigterm() {
   if (impl_->sigterm != nullptr) return impl_->writer->watch_sigterm(impl_->sigterm);
   impl_->warnings.warn_once(
       "on_sigterm",
-      "on_sigterm=\"mark\": another handler of SIGTERM stands in front of the tracker's; where it does not "
+      "on_sigterm=\"mark\": another handler of SIGTERM is in front of the tracker's; where it does not "
       "call that one it is to call mark_preempting()");
 }
 

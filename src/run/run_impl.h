@@ -46,7 +46,7 @@ struct Run::Impl {
   std::shared_ptr<Writer> writer;               // null when nothing is recorded here
   std::unique_ptr<RunConsole> console;          // null with it
   std::shared_ptr<RunArtifacts> artifacts;      // null with it, and on an observed rank
-  std::shared_ptr<RunMonitor> monitor;          // null where it looks at nothing
+  std::shared_ptr<RunMonitor> monitor;          // null where it records nothing
   std::vector<std::string> missing_facts;       // of the surroundings, at the end
   std::shared_ptr<RunSource> source;            // null where it is not asked for
   std::shared_ptr<RunTensorBoard> tensorboard;  // null where none is asked for, and on every rank but the first

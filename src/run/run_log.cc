@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run is told beside the points of the hot path: names of series, texts, config, summary, definitions.
+// What a run logs beside the points of the hot path: names of series, texts, config, summary, definitions.
 #include <fmt/format.h>
 
 #include <mutex>
@@ -260,7 +260,7 @@ Status Run::define_metric(std::string_view name, std::string_view step_metric, c
 }
 
 Value Run::config() const {
-  if (impl_->forked()) return impl_->config.value();  // as it was at the fork; nobody changes it here
+  if (impl_->forked()) return impl_->config.value();  // as it was at the fork; no thread changes it here
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   return impl_->config.value();
 }

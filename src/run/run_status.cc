@@ -63,7 +63,7 @@ RunStatus Run::status() const {
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
-  const bool has_run = !waits_for_run();  // else nobody knows where its points belong
+  const bool has_run = !waits_for_run();  // else it is unknown where its points belong
   out.survives_process = has_run && impl_->writer->journal()->survives_process();
   out.survives_container = has_run && writer.committed_lately;
   out.survives_power = has_run && writer.synced_lately;

@@ -132,7 +132,7 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
 
 namespace {
 
-// The first of label, label-2, … that `takes` says yes to; one that nobody can read is passed over.
+// The first of label, label-2, … that `takes` says yes to; one that cannot be read is passed over.
 Result<RunFolder> first_of_label(Store* store, const std::string& project, const std::string& label,
                                  const JoinRequest& request,
                                  const std::function<bool(const RunFolder&, bool is_first)>& takes) {

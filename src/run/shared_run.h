@@ -30,7 +30,7 @@ LaunchFacts facts_of_launch(const GetEnv& env);
 // Limit: runs of one launch, or of one label that ranks share. Beyond it: an error of init.
 constexpr int kGenerationsMax = 10'000;
 
-// Who is in a run and who asks: what decides whether a process joins the newest attempt or begins one.
+// The members of a run and the process that asks: what decides whether it joins the newest attempt or begins one.
 struct JoinRequest {
   int64_t rank = 0;
   int64_t world_size = 0;  // 0: not known
@@ -62,9 +62,9 @@ int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> wr
 // else the first one that is free, or (shared) that a rank of this launch made before.
 Result<RunFolder> run_of_launch(Store* store, const std::string& project, const LaunchFacts& facts,
                                 const JoinRequest& request, bool shared);
-// The run called `label`, or where an earlier launch holds it, or nobody can read it, "label-2" and so on: every rank
-// gets the same. resumed_run_of_label(): the run of that very label whichever launch it is of, and only where nobody
-// can read that one as above.
+// The run called `label`, or where an earlier launch holds it, or it cannot be read, "label-2" and so on: every rank
+// gets the same. resumed_run_of_label(): the run of that very label whichever launch it is of, and only where that one
+// cannot be read as above.
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request);
 Result<RunFolder> resumed_run_of_label(Store* store, const std::string& project, const std::string& label,

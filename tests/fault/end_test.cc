@@ -24,7 +24,7 @@ struct Ending {
 };
 void PrintTo(const Ending& ending, std::ostream* out) { *out << ending.name; }
 
-void throw_uncaught() { throw std::runtime_error("nobody catches this"); }
+void throw_uncaught() { throw std::runtime_error("no handler catches this"); }
 
 void end_by_segfault() {
   void* const nowhere = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -109,7 +109,7 @@ int64_t kill_and_compare(const char* on_full, int wait_us) {
     EXPECT_EQ(run.view->state(), RunState::kCrashed);
     EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
   }
-  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty()) << "recovery leaves no journal behind";
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty()) << "recovery leaves no journal";
   return took;
 }
 

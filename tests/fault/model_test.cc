@@ -142,7 +142,7 @@ class World {
       Session session = draw(i == kLongSession);
       run(&session);
       recover();
-      settle(session);
+      confirm(session);
       if (below(3) == 0) compact();
       if (random_() % 4 == 0) move_store();
       expect_same();
@@ -305,7 +305,7 @@ class World {
   }
 
   // Which of the calls in flight are there; from then on nothing of the session may change.
-  void settle(const Session& session) {
+  void confirm(const Session& session) {
     const auto folder = run_folder();
     if (!folder) return expect_nothing(session);
     auto view = RunView::open(*folder);
@@ -318,9 +318,9 @@ class World {
       if (!known.contains(writer.identity.writer)) fresh.push_back(&writer);
     for (const Process& process : session.processes) {
       const WriterSnapshot* own = take_writer(process, session.resume_step, &fresh);
-      settle_writer(session, process.rank, process.threads, own, read);
+      confirm_writer(session, process.rank, process.threads, own, read);
       if (process.attached)
-        settle_writer(session, process.rank, {*process.attached}, take_writer(process, std::nullopt, &fresh), read);
+        confirm_writer(session, process.rank, {*process.attached}, take_writer(process, std::nullopt, &fresh), read);
     }
     for (; empty_attempts_ > 0 && !fresh.empty(); --empty_attempts_) {
       const WriterIdentity& id = fresh.back()->identity;
@@ -347,21 +347,21 @@ class World {
     return out;
   }
 
-  void settle_writer(const Session& session, int64_t rank, const std::vector<ModelThread>& threads,
-                     const WriterSnapshot* found, const ReadOfRun& read) {
+  void confirm_writer(const Session& session, int64_t rank, const std::vector<ModelThread>& threads,
+                      const WriterSnapshot* found, const ReadOfRun& read) {
     if (found == nullptr) {
       for (const ModelThread& thread : threads) expect_no_outcome(outcome_of(thread, false), session);
       return;
     }
     const WriterIdentity& id = found->identity;
     ModelWriter writer{id.writer, id.attempt, rank, id.resume_step, {}};
-    for (const ModelThread& thread : threads) writer.threads.push_back(settled(session, thread, *found, read));
+    for (const ModelThread& thread : threads) writer.threads.push_back(confirmed(session, thread, *found, read));
     count_losses(session, threads, *found, &writer);
     model_.writers.push_back(std::move(writer));
   }
 
-  static ModelOutcome settled(const Session& session, const ModelThread& thread, const WriterSnapshot& found,
-                              const ReadOfRun& read) {
+  static ModelOutcome confirmed(const Session& session, const ModelThread& thread, const WriterSnapshot& found,
+                                const ReadOfRun& read) {
     ModelOutcome without = outcome_of(thread, false);
     if (session.ending != Ending::kKill || thread.codes.size() >= thread.calls) return without;
     ModelOutcome with = outcome_of(thread, true);

@@ -113,7 +113,7 @@ struct Copy {
   }
 };
 
-// Each copy opens its run, and more of them later: each init searches for dead journals and must not touch the other's.
+// Each copy opens its run, and more of them later: each init recovers dead journals and must not touch the other's.
 int log_in_two_copies(const Sandbox& sandbox, Ledger* ledger, bool kill) {
   Copy copies[2];
   if (!copies[0].load(sandbox.folder(), "one") || !copies[1].load(sandbox.folder(), "two")) return kNoSecondCopy;
@@ -170,7 +170,7 @@ TEST_P(TwoTrackersTest, EachHasALiveRunOfTheSameStoreAndNeitherLosesAPoint) {
   Shared<Ledger> ledger;
   const bool kill = GetParam();
   const pid_t child = start_child([&] { return log_in_two_copies(sandbox, &*ledger, kill); });
-  // Meanwhile another process searches for dead journals again and again: both are locked.
+  // Meanwhile another process tries to recover dead journals again and again: both are locked.
   int status = 0;
   int looks = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {

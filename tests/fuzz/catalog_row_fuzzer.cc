@@ -76,12 +76,12 @@ void write_and_compare(const CatalogRecord& record) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ByteReader in({reinterpret_cast<const char*>(data), size});
-  const bool mend = in.u8() % 2 == 0;
+  const bool repair = in.u8() % 2 == 0;
   Statement& row = catalog().given;
   std::vector<std::string_view> bytes(kColumnCrc + 1);
   for (int i = 0; i < kColumnCrc; ++i) bind(&in, &bytes[static_cast<size_t>(i)], &row);
   const uint32_t crc = crc32c(bytes[kColumnMetrics], crc32c(bytes[kColumnSummary], crc32c(bytes[kColumnConfig])));
-  if (mend) row.bind(int64_t{crc});
+  if (repair) row.bind(int64_t{crc});
   else bind(&in, &bytes[kColumnCrc], &row);
   const auto found = row.step();
   if (!found.ok() || !*found) std::abort();

@@ -25,7 +25,7 @@ using namespace tracker::internal;
 namespace {
 
 constexpr uint32_t kMarkField = 1000;
-constexpr uint64_t kBytesMax = 1 << 20;  // so that a place at the begin, again and again, is bounded too
+constexpr uint64_t kBytesMax = 1 << 20;  // so that a place at the start, again and again, is bounded too
 
 RunFolder make_run(const Scratch& scratch) {
   WriterIdentity who;

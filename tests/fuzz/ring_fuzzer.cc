@@ -69,7 +69,7 @@ struct Image {
     return size > left ? 0 : size;
   }
   // One record's CRC; its size, or 8 where no record can be.
-  uint64_t mend(uint64_t position) {
+  uint64_t repair(uint64_t position) {
     const auto head = static_cast<uint32_t>(word(position) >> 32);
     const uint64_t size = record_bytes(position, head);
     if (size == 0) return 8;
@@ -81,7 +81,7 @@ struct Image {
   }
 };
 
-Image image_of(ByteReader* in, bool mend) {
+Image image_of(ByteReader* in, bool repaired) {
   Image out;
   const uint64_t size = uint64_t{4096} << (in->u8() % 3);
   out.from = uint64_t{in->u16()} * 8;
@@ -105,7 +105,7 @@ Image image_of(ByteReader* in, bool mend) {
   out.data.assign(size, '\0');
   const std::string_view records = in->bytes(std::min<size_t>(in->remaining(), size));
   for (size_t i = 0; i < records.size(); ++i) out.data[(out.from + i) % size] = records[i];
-  for (uint64_t at = out.from; mend && at < out.tail;) at += out.mend(at);
+  for (uint64_t at = out.from; repaired && at < out.tail;) at += out.repair(at);
   return out;
 }
 

@@ -203,7 +203,7 @@ def test_an_option_in_front_of_its_command_is_shown_its_place(store: Path) -> No
         [sys.executable, "-m", "tracker", "--json", "ls"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
-    assert "--json stands in front of the command" in done.stderr
+    assert "--json is in front of the command" in done.stderr
     assert "tracker ls --json" in done.stderr
 
 

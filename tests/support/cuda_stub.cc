@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stands in for libcuda.so.1: knows the two GPUs of nvml_stub.cc in the other order, once cuInit() was called.
+// Replaces libcuda.so.1: knows the two GPUs of nvml_stub.cc in the other order, once cuInit() was called.
 #include <cstring>
 
 namespace {

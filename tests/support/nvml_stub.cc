@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stands in for libnvidia-ml.so.1: two GPUs with fixed values. NVML_STUB_MODE, read at each call: "hang" sleeps in
+// Replaces libnvidia-ml.so.1: two GPUs with fixed values. NVML_STUB_MODE, read at each call: "hang" sleeps in
 // nvmlInit_v2, "hang_later" in the calls of a sample, "slow" takes 20 ms a call, "fail" lets every call but the
 // first ones fail, "none" has no GPU, "many" has 64, "more" one more, "crowd" 128
 // processes of which this one is the last, "crowd_more" one more, "mixed" two kinds; "abort" and "fault" crash in

@@ -131,7 +131,7 @@ void add_import(CLI::App& app, ImportOptions& options, bool& json) {
                    "A bundle, the folder of a run, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, "
                    "CSV, JSON lines")
       ->required();
-  command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
+  command->add_option("--format", options.format, "What it is, where the names of the files do not say it")
       ->type_name("tensorboard|csv|jsonl|bundle|run|wandb|mlflow|trackio|swanlab");
   command
       ->add_option("--project", options.project,
@@ -176,7 +176,7 @@ void add_tail(CLI::App& app, TailOptions& options, std::string& rows) {
 void add_stop(CLI::App& app, StopOptions& options) {
   CLI::App* stop = app.add_subcommand("stop", "Ask a run to stop; its code decides when");
   add_run(stop, options.run);
-  stop->add_option("--reason", options.reason, "Told to the run's code, and kept with the run")->type_name("TEXT");
+  stop->add_option("--reason", options.reason, "Given to the run's code, and kept with the run")->type_name("TEXT");
   stop->add_flag("--cancel", options.cancel, "Take back what was asked");
   stop->add_flag("--json", options.json, "Print a JSON document");
   stop->footer(
@@ -184,7 +184,7 @@ void add_stop(CLI::App& app, StopOptions& options) {
 }
 
 void add_verify(CLI::App& app, VerifyCommandOptions& options) {
-  CLI::App* verify = app.add_subcommand("verify", "Look for damage; say what is intact and what to do");
+  CLI::App* verify = app.add_subcommand("verify", "Check for damage; say what is intact and what to do");
   verify->add_option("STORE|RUN", options.what, "Folders of stores or runs, or runs by name; the store without");
   verify->add_flag("--deep", options.deep, "Also read every byte of the artifacts");
   verify->add_flag("--json", options.json, "Print a JSON document");
@@ -194,7 +194,7 @@ void add_verify(CLI::App& app, VerifyCommandOptions& options) {
 }
 
 void add_gc(CLI::App& app, GcOptions& options, std::string& max_disk) {
-  CLI::App* gc = app.add_subcommand("gc", "Recover what dead processes left, and remove what nobody needs");
+  CLI::App* gc = app.add_subcommand("gc", "Recover what dead processes left, and remove what is not needed");
   gc->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
   gc->add_option("--max-disk", max_disk, "Remove ended runs, the oldest first, until the store takes at most this")
       ->type_name("SIZE");

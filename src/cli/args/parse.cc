@@ -35,7 +35,7 @@ std::string help_of(const std::vector<const CLI::App*>& commands) {
   return out + "--help";
 }
 
-// What was given and not expected: an option nobody has, or a word where the command should be.
+// What was given and not expected: an option that no command has, or a word where the command should be.
 Status unexpected(const CLI::App& app, const std::string& given) {
   const std::vector<const CLI::App*> chosen = chosen_commands(app);
   const bool is_option = given.starts_with('-');
@@ -55,7 +55,7 @@ Status unexpected(const CLI::App& app, const std::string& given) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   const std::string name = given.substr(0, given.find('='));
   if (!chosen.empty() && std::find(known.begin(), known.end(), name) != known.end())
-    return Status(Code::kInvalid, fmt::format("{} stands in front of the command", name),
+    return Status(Code::kInvalid, fmt::format("{} is in front of the command", name),
                   fmt::format("tracker {} {}", chosen.front()->get_name(), shell_word(given)));
   return Status(Code::kInvalid, fmt::format("unknown option {}{}", given, did_you_mean(given, known)),
                 help + " shows the options");

@@ -43,7 +43,7 @@ std::vector<std::string> lines_of(const std::vector<Status>& problems) {
 
 void print_json(Console& console, const Value& value) { console.print(visible_json(to_json(value, 2)) + "\n"); }
 
-// What runs are called, by uid. Cost: the first question looks at every run of the store.
+// What runs are called, by uid. Cost: the first question reads every run of the store.
 class RunLabels {
  public:
   explicit RunLabels(const Store& store) : store_(store) {}

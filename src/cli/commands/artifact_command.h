@@ -21,8 +21,8 @@ constexpr int kLineageTreeDepth = 6;
 // Limit: lines of a lineage as a tree. Beyond it: counted only.
 constexpr size_t kLineageTreeLinesMax = 1000;
 
-// A name alone is looked for in all projects where the default one has none of it. Errors: as find_artifact(); kInvalid
-// where several projects have one.
+// A name alone is searched for in all projects where the default one has none of it. Errors: as find_artifact();
+// kInvalid where several projects have one.
 Result<FoundArtifact> find_listed_artifact(const Store& store, const std::string& name);
 Value version_json(const ArtifactInfo& info, const ArtifactVersion& version);
 // As finish(), with the worst code of them and of `worst`.
@@ -38,7 +38,7 @@ Value refused_json(const std::vector<RefusedArtifact>& refused);
 Value edges_json(const std::optional<Store>& store, const std::vector<LineageEdge>& edges, ArtifactUse use);
 // Adds what `tracker gc` removes, or would, of artifacts.
 void collect_artifacts(Console& console, const Store& store, bool dry_run, CollectReport* report);
-// Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at. `progress`: what is done
+// Adds what `tracker verify` finds in a store's artifacts, and how many versions it checked. `progress`: what is done
 // and all there is, bytes where each byte is read (`deep`), else files.
 void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions,
                       const std::function<void(uint64_t done, uint64_t total)>& progress = {});

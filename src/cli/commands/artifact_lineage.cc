@@ -75,7 +75,7 @@ class LineageTree {
       done_.erase(node);
     }
   }
-  // False where this stands above already: a run may use what it made.
+  // False where this is above already: a run may use what it made.
   bool line(const std::string& indent, std::string_view what, const std::string& name, const std::string& node) {
     if (!done_.insert(node).second) return false;
     if (++lines_ <= kLineageTreeLinesMax) out_ += fmt::format("{}{} {}\n", indent, what, visible(name));
@@ -128,7 +128,7 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
     console.print(console.paint(visible(text), "1") + "\n" +
                   (below.empty() ? "  nothing made it, nothing used it\n" : below));
   }
-  if (lineage.cut) console.note(fmt::format("only the first {} uses were looked at", kLineageEdgesMax));
+  if (lineage.cut) console.note(fmt::format("only the first {} uses were examined", kLineageEdgesMax));
   return finish_with(console, lineage.problems);
 }
 
@@ -243,7 +243,7 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
         continue;
       }
       for (const ArtifactFinding& each : findings->listed)
-        add(name, each.path + ": " + each.what, "log it again from its files: the same content mends it");
+        add(name, each.path + ": " + each.what, "log it again from its files: the same content repairs it");
       report->leave_out(FindingLevel::kDamage, findings->left_out);
     }
   }

@@ -95,7 +95,7 @@ std::string existing(std::string path) {
   return path;
 }
 
-// Who may write the store, and what helps where this user may not, or where the group may write a part of it alone.
+// Which users may write the store, and what helps where this user may not, or the group may write only a part of it.
 void examine_rights(const std::string& path, const std::string& there, DoctorSection* section, DoctorReport* out) {
   const std::string runs = join_path(path, kRunsFolder);
   const bool is_shared = is_shared_folder(there);
@@ -130,7 +130,7 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
     const uint64_t runs = count_runs(path);
     add_fact(&section, "runs", static_cast<int64_t>(runs), count_text(runs));
     if (!store->problem().empty())
-      out->advice.push_back({Code::kCorrupt, store->problem(), "the next run writes it anew; nothing is lost"});
+      out->advice.push_back({Code::kCorrupt, store->problem(), "the next run writes it again; nothing is lost"});
   } else if (store.status().code() == Code::kNotFound) {
     const bool has_runs = !list_dir(join_path(path, kRunsFolder)).value_or({}).empty();
     out->advice.push_back(
@@ -214,7 +214,7 @@ void examine_machine(int64_t now_us, DoctorReport* out) {
   const int state = ::adjtimex(&clock);
   const bool known = state >= 0, synchronised = known && state != TIME_ERROR && (clock.status & STA_UNSYNC) == 0;
   add_fact(&section, "clock_synchronised", known ? Value(synchronised) : Value(),
-           !known         ? "cannot be told"
+           !known         ? "unknown"
            : synchronised ? "yes"
                           : "no");
   if (now_us < kYear2020Us)
@@ -229,7 +229,7 @@ void examine_launch(DoctorReport* out) {
   DoctorSection section{"Launch", {}};
   const auto rank = resolve_rank(RankRequest{}, get_env);
   if (!rank.ok()) {
-    out->advice.push_back({Code::kOk, rank.status().message(), "init refuses it; unset or mend the variable"});
+    out->advice.push_back({Code::kOk, rank.status().message(), "init refuses it; unset or fix the variable"});
   } else if (rank->source.empty()) {
     add_fact(&section, "launcher", Value(), "none: a process by itself");
   } else {
@@ -257,9 +257,9 @@ void examine_variable(const std::string& name, DoctorReport* out) {
   const std::vector<std::string> near = close_names(rest, known, 1);
   out->advice.push_back(
       {Code::kOk,
-       fmt::format("nobody reads {}{}", name,
+       fmt::format("tracker does not read {}{}", name,
                    near.empty() ? "" : fmt::format("; did you mean {}{}?", kVariablePrefix, near.front())),
-       "mend its name, or unset it; docs/environment.md has all that are read"});
+       "fix its name, or unset it; docs/environment.md has all that are read"});
 }
 
 void examine_environment(DoctorReport* out) {

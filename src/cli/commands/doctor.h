@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What tracker sees of this machine, this store and this process, and what is wrong with it. Nothing is made or
-// changed. Secrets in the environment are masked. Threads: one. Cost: system calls; a look at every journal of this
+// changed. Secrets in the environment are masked. Threads: one. Cost: system calls; a check of each journal of this
 // user.
 #pragma once
 

@@ -181,7 +181,7 @@ void examine_journals(const std::string& store_path, int64_t now_us, DoctorRepor
   advise(found.waiting, counted(found.waiting.count, "journal") + " of dead processes wait for recovery",
          "`tracker ls` or the next run recovers them");
   advise(found.kept, counted(found.kept.count, "damaged journal") + " kept by a recovery",
-         "what could be read is in the run; remove the folder when nobody wants to look at it");
+         "what could be read is in the run; remove the folder when it is no longer needed");
   advise(found.unreadable, counted(found.unreadable.count, "journal") + " that cannot be read",
          "`tracker verify` says more",
          found.unreadable.count > 0 && found.worst == Code::kVersion ? Code::kVersion : Code::kCorrupt);

@@ -87,7 +87,7 @@ std::string items_text(const std::vector<Garbage>& items, std::string_view what,
 
 std::string report_text(const CollectReport& report, bool dry_run) {
   std::string out = items_text(report.removed, dry_run ? "would remove" : "removed", "");
-  out += items_text(report.kept, "kept", ": remove it when nobody wants to look at it");
+  out += items_text(report.kept, "kept", ": remove it when it is no longer needed");
   for (size_t i = 0; i < report.compacted.size() && i < kGcShown; ++i)
     out += compacted_text(report.compacted[i], dry_run);
   if (report.compacted.size() > kGcShown)
@@ -109,7 +109,7 @@ int run_gc(Console& console, const GlobalOptions& global, const GcOptions& optio
   if (!store.ok()) return fail(console, store.status());
   const auto lock = options.dry_run ? Result<Fd>(Fd()) : lock_for_removal(*store);
   if (!lock.ok()) return fail(console, lock.status());
-  ProgressBar bar(console, "looking at runs");
+  ProgressBar bar(console, "checking runs");
   CollectOptions how;
   how.dry_run = options.dry_run;
   how.now_us = console.now_us;

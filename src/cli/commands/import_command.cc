@@ -149,7 +149,7 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   auto store = ImportStore::open(store_path);
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();
-  // Those in Python look for themselves.
+  // Importers in Python check this themselves.
   if (!files->cut.empty() && !is_python_format(options.format)) report.add_problem(Code::kLimit, files->cut);
   const Status status = carry(console, store->get(), options, *files);
   if (json) console.print(visible_json(report_json(**store, report, options)) + "\n");

@@ -23,7 +23,7 @@ int run_init(Console& console, const GlobalOptions& global, const InitCommandOpt
   if (!store.ok()) return fail(console, store.status());
   const bool is_shared = is_shared_folder(path);
   if (!shared.closed_above.empty())
-    console.note(fmt::format("nobody but its owner gets through {}: `chmod g+x` there, or the group does not get here",
+    console.note(fmt::format("only its owner gets through {}: `chmod g+x` there, or the group does not get here",
                              shared.closed_above));
   if (shared.of_others > 0)
     console.note(fmt::format("{} of other users stay as they are: each of them runs this command once, too",

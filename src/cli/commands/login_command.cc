@@ -14,7 +14,7 @@
 namespace tracker::internal {
 namespace {
 
-// One line of stdin. At a terminal it is asked for and not shown; a token in the arguments would stand in `ps`.
+// One line of stdin. At a terminal it is asked for and not shown; `ps` would show a token in the arguments.
 std::string read_token(Console& console) {
   termios shown{};
   const bool is_terminal = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &shown) == 0;

@@ -14,7 +14,7 @@ namespace {
 
 using Id = FilterFieldId;
 
-// At the commas that stand in no quotes, without the blanks around.
+// At the commas that are not in quotes, without the blanks around.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> out(1);
   bool quoted = false;
@@ -30,7 +30,7 @@ std::vector<std::string> parts_of(const std::string& text) {
   return out;
 }
 
-// A key with "*" or "?" stands in quotes for the parser, without its statistic; all else as it is.
+// A key with "*" or "?" is put in quotes for the parser, without its statistic; all else as it is.
 std::string for_parser(const std::string& part, bool* is_a_pattern) {
   const size_t dot = part.find('.');
   *is_a_pattern = dot != std::string::npos && is_pattern(part) && part.find('"') == std::string::npos;

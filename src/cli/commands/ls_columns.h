@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The columns of `tracker ls` that a person names: with --columns, where a "*" stands for keys, and by what --where and
-// --sort look at. Private to ls. Threads: pure functions.
+// The columns of `tracker ls` that a person names: with --columns, where a "*" stands for keys, and by the fields of
+// --where and --sort. Private to ls. Threads: pure functions.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ Result<AskedColumns> parse_asked_columns(const std::string& text, FilterError* e
 // none, or more than kKeyColumnsMax.
 std::vector<std::string> expand_columns(AskedColumns* columns, RunsList* list);
 
-// What a filter and an order look at, each once, but for what `ls` shows anyway.
+// The fields that a filter and an order read, each once, but for those that `ls` shows anyway.
 std::vector<FilterField> fields_looked_at(const Filter& filter, const std::vector<SortField>& sort);
 
 }  // namespace tracker::internal

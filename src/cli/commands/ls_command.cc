@@ -77,7 +77,7 @@ TableColumn column_of(const FilterField& field, const std::string& title) {
           std::clamp(display_width(title), kWidthMin, kTitleShown)};
 }
 
-// On a terminal the project that all rows are of stands above them, and RUN is an id.
+// On a terminal the project that all rows are of is shown above them, and RUN is an id.
 class RunColumn {
  public:
   RunColumn(const Console& console, const RunsList& list) {
@@ -98,7 +98,7 @@ class RunColumn {
   std::string head_;
 };
 
-// `looked_at`: by the filter and the order; their values stand in RunRow::columns.
+// `looked_at`: by the filter and the order; their values are in RunRow::columns.
 std::string table_text(const Console& console, const RunsList& list, const std::vector<FilterField>& looked_at,
                        std::vector<std::string>* left_out) {
   const auto any = [&list](auto test) { return std::any_of(list.rows.begin(), list.rows.end(), test); };
@@ -223,7 +223,7 @@ int run_ls(Console& console, const GlobalOptions& global, const LsOptions& optio
   query.project = options.project;
   query.where = options.where;
   query.sort = options.sort;
-  // A pipe gets all lines: nobody sees there that some are missing. A document says it.
+  // A pipe gets all lines: its reader could not see that some are missing. A document says it.
   query.limit = options.limit_given || options.json || console.width > 0 ? options.limit : 0;
   query.offset = options.offset;
   query.now_us = console.now_us;

@@ -60,7 +60,7 @@ struct FoundRuns {
   Code worst = Code::kOk;
 };
 
-// What stands in a row of a run that cannot be read whole is not what the run is: such a run goes by its name alone.
+// The row of a run that cannot be read whole does not say what the run is: such a run goes by its name alone.
 void add_listed(RunsList list, FoundRuns* out) {
   std::vector<std::string> left;
   for (const RunRow& row : list.rows) {
@@ -75,7 +75,7 @@ void add_listed(RunsList list, FoundRuns* out) {
   out->worst = list.worst;
 }
 
-// A name, and nothing stands in the folder of that project, or there is none.
+// A name, and the folder of that project is empty, or there is none.
 bool is_no_project(const Store& store, const std::string& project) {
   return !project.empty() &&
          list_dir(join_path(join_path(store.path(), kRunsFolder), folder_name(project))).value_or({}).empty();
@@ -94,7 +94,7 @@ Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOption
   query.project = options.project;
   query.where = options.where;
   query.now_us = console.now_us;
-  query.afresh = true;  // nobody loses a run for what an index says of it
+  query.afresh = true;  // no run is removed for what an index says of it
   VersionNumbers numbers(store);
   query.version_name = [&numbers](const std::string& name) { return numbers.name_of(name); };
   ProgressBar bar(console, "reading runs");
@@ -137,7 +137,7 @@ Status check_recovered(const Console& console, const Store& store, const std::ve
         return Status(Code::kBusy,
                       fmt::format("what waited in the journal of {} was recovered into {} just now, and {} lacks it",
                                   visible(run_text(run)), visible(place_of(run)), visible(place_of(other))),
-                      "nothing was removed; look at both, and say it again");
+                      "nothing was removed; check both, and run the command again");
     }
   }
   return {};

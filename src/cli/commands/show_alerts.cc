@@ -24,7 +24,7 @@ const char* level_sgr(AlertLevel level) {
 }
 
 // The title, and the first line of the text.
-std::string told(const Alert& alert) {
+std::string summary_of(const Alert& alert) {
   std::string out = alert.title.empty() ? "(no title)" : alert.title;
   if (!alert.text.empty()) out += ": " + alert.text.substr(0, alert.text.find('\n'));
   return cut_to(visible(out), kAlertTextOnThePage);
@@ -39,7 +39,7 @@ std::string alerts_section(const Console& console, const Alerts& alerts) {
   for (size_t i = first; i < alerts.alerts.size(); ++i) {
     const Alert& alert = alerts.alerts[i];
     table.add({time_text(alert.time_us), alert.step ? std::to_string(*alert.step) : "",
-               Table::Cell(alert_level_name(alert.level), level_sgr(alert.level)), told(alert)});
+               Table::Cell(alert_level_name(alert.level), level_sgr(alert.level)), summary_of(alert)});
   }
   std::string out = title(console, "Alerts") + table.render(console, 2);
   const bool all = alerts.total == alerts.alerts.size();

@@ -38,7 +38,7 @@ std::string chart_text(const Console& console, const MetricInfo& metric, const R
   return head;
 }
 
-// Of a metric with so many rows that they shall not all stand in memory. None: it has rows without a step.
+// Of a metric with so many rows that they shall not all be in memory. None: it has rows without a step.
 Result<std::optional<StepCells>> cells_of(RunView* run, const MetricInfo& metric) {
   std::optional<StepCells> out;
   auto result = query_chart(run, {.metric = metric.name});

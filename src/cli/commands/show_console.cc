@@ -29,7 +29,7 @@ std::string plain_text(const std::string& text) {
   return out;
 }
 
-// Who wrote a line, where a run has several who do.
+// The process that wrote a line, where several processes of a run do.
 std::string writer_mark(const ConsoleLine& line) { return fmt::format("[rank {}] ", line.source.rank); }
 
 }  // namespace

@@ -46,7 +46,7 @@ void print_request(Console& console, const RunView& run, const StopRequest& requ
 int cancel(Console& console, const RunView& run, bool json) {
   if (const Status status = remove_stop_request(run.dir()); !status.ok()) {
     if (status.code() != Code::kNotFound) return fail(console, status);
-    return fail(console, Status(Code::kNotFound, fmt::format("nobody has asked {} to stop", name_of(run))));
+    return fail(console, Status(Code::kNotFound, fmt::format("{} was not asked to stop", name_of(run))));
   }
   if (json)
     console.print(visible_json(to_json(Value::Map{{"project", run.identity().project},
@@ -82,7 +82,7 @@ int run_stop(Console& console, const GlobalOptions& global, const StopOptions& o
   if (state == RunState::kLostContact)
     console.note(fmt::format("{}: {}; it is asked all the same", name_of(run), run.state_detail()));
   const int64_t attempt = newest_attempt(run);
-  // Who asks once more and says no more takes no reason away.
+  // A second request without a reason keeps the reason of the first one.
   if (const auto before = read_stop_request(run.dir());
       options.reason.empty() && before.ok() && *before && (*before)->attempt == attempt && !(*before)->reason.empty()) {
     print_request(console, run, **before, options.json);

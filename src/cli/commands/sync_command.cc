@@ -51,7 +51,7 @@ Result<std::vector<RunFolder>> chosen_runs(Console& console, const Store& store,
   std::vector<RunFolder> all = store.list_runs("", &damaged);
   for (const Status& status : damaged) console.note(status.to_string());
   std::set<std::string> there;
-  ProgressBar bar(console, "looking for runs to send");
+  ProgressBar bar(console, "searching for runs to send");
   for (size_t i = 0; i < all.size(); ++i) {
     bar.show(i, all.size());
     there.insert(all[i].path);

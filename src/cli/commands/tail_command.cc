@@ -112,7 +112,7 @@ class Tail {
       if (state != RunState::kRunning) return {};
       const auto took = std::chrono::nanoseconds(monotonic_ns() - begun);
       std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kTailPoll, took));
-      if (console_.pipe_closed && console_.pipe_closed()) return {};  // else only the next row would tell
+      if (console_.pipe_closed && console_.pipe_closed()) return {};  // else only the next row would find it
     }
     return {};
   }

@@ -31,7 +31,7 @@ const char* level_sgr(FindingLevel level) {
 // What was asked for: whole stores, and folders of runs.
 struct Targets {
   std::vector<std::string> stores, runs;
-  std::string runs_store;  // where the runs' journals are looked for; empty: nowhere
+  std::string runs_store;  // where the runs' journals are searched for; empty: nowhere
 };
 
 // A folder with store.json is a store, one with run.json or databases a run, all else the name of a run in the store.
@@ -95,8 +95,8 @@ std::string verdict_text(const Console& console, const VerifyReport& report, uin
   if (report.left_out > 0) out += fmt::format("{} not shown.\n", counted(report.left_out, "more finding"));
   const std::string rest = report.unread == 0 ? "everything else is intact"
                                               : fmt::format(
-                                                    "of {} not all frames could be looked at; what was looked "
-                                                    "at besides is intact",
+                                                    "of {} not all frames could be checked; all else that was "
+                                                    "checked is intact",
                                                     counted(report.unread, "writer"));
   if (damaged > 0) out += console.paint(fmt::format("{} found; {}.", counted(damaged, "damage"), rest), "31") + "\n";
   if (newer > 0) out += fmt::format("{} of a newer version: not judged.\n", counted(newer, "part"));
@@ -129,7 +129,7 @@ Value report_json(const VerifyReport& report, uint64_t artifacts) {
                     {"artifacts", number(artifacts)}};
 }
 
-// A bar for each, begun with it: what is left is told by the time it has taken so far.
+// A bar for each, begun with it: it estimates what is left by the time it has taken so far.
 void look_at_artifacts(Console& console, const std::string& store, bool deep, VerifyReport* report,
                        uint64_t* versions) {
   ProgressBar bar(console, deep ? "checking artifacts, KiB" : "checking artifacts, files");

@@ -65,7 +65,7 @@ void check_file(const std::string& run_path, const std::string& folder, const st
   sound->insert(relative);  // named already where it is damaged
 }
 
-// Nobody writes it, and a reader writes no file beside it.
+// No process writes it, and a reader writes no file beside it.
 bool is_at_rest(const std::string& run_path) {
   for (const std::string& name : list_dir(run_path).value_or({}))
     if (name.ends_with("-wal") || name.ends_with("-shm") || name.ends_with(".frames")) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The files of a run's media against their names, and what its events name against the files. Nothing is written: of a
-// run whose writers' files are not at rest the events are not looked at. Threads: one. Cost: reads every file of media
+// run whose writers' files are not at rest the events are not checked. Threads: one. Cost: reads every file of media
 // and every frame of the writers that logged some.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tracker::internal {
 void verify_media(const std::string& run_path, VerifyReport* report,
                   const std::function<void(uint64_t files, uint64_t of)>& progress = {});
 
-// A line each, for who copies a run as it stands.
+// A line each, for a command that copies a run as it is.
 std::vector<std::string> media_problems(const std::string& run_path);
 
 }  // namespace tracker::internal

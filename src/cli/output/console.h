@@ -21,10 +21,10 @@ struct PythonSide;  // cli/commands/python_side.h
 
 struct Console {
   std::function<Status(std::string_view)> write_out;
-  std::function<bool()> pipe_closed;  // whoever reads a pipe has closed it; unset: it is not known
+  std::function<bool()> pipe_closed;  // the reader of a pipe has closed it; unset: it is not known
   std::function<void(std::string_view)> write_err;
   std::function<std::optional<std::string>()>
-      read_line;  // an answer of the person at the terminal; unset: nobody there
+      read_line;  // an answer of the person at the terminal; unset: there is none
   int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
   bool color = false;
   bool progress = false;  // stderr is a terminal: long work may draw a bar there

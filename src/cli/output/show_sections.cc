@@ -229,7 +229,7 @@ std::string waiting_text(const WaitingPoints& waiting) {
 
 std::string account_section(const Console& console, const RunView& run, uint64_t media_lost) {
   const LossAccount account = run.losses();
-  // Of what cannot be read nobody knows what it holds; a journal that is damaged may be of any run without an end.
+  // What cannot be read has unknown contents; a journal that is damaged may be of any run without an end.
   const bool journals_read = console.recovery_problems.empty() || run.all_ended();
   const bool all_read = run.problems().empty() && journals_read;
   std::string out = title(console, "Account");

@@ -25,7 +25,7 @@ std::string title(const Console& console, std::string_view text);  // of a secti
 void append_tree(const Console& console, const Value::Map& map, size_t indent, std::string* out);
 std::string head_section(const Console& console, const RunView& run);
 std::string config_section(const Console& console, const RunView& run);
-// Values that the run set itself; the last value of each metric stands in its table.
+// Values that the run set itself; the last value of each metric is in its table.
 std::string summary_section(const Console& console, const RunView& run);
 // Machine, container, packages and code that the run ran with; empty where nothing was recorded.
 std::string environment_section(const Console& console, const RunView& run);
@@ -53,7 +53,7 @@ Result<ConsoleOutput> last_console_lines(RunView* run);
 std::string console_section(const Console& console, const ConsoleOutput& output, bool ranks);
 // All lines, and nothing else.
 int show_console(Console& console, RunView& run, bool json);
-// What the run's code told people of, the last ones; empty where it told nothing.
+// The last alerts of the run's code; empty where there are none.
 std::string alerts_section(const Console& console, const Alerts& alerts);
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
 // "82,800 points wait in the journal of node1 pid 123; the next run or command that can take it stores them"

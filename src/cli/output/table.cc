@@ -60,7 +60,7 @@ std::string Table::render(const Console& console, size_t indent, std::vector<std
     shown.erase(last);
     fitted = fit(shown, console.width, indent);
   }
-  // A narrow one may stand where a wide one that went after it did not.
+  // A narrow one may fit where a wide one that was removed after it did not.
   for (size_t i = out_of_sight.size(); fitted.fits && i-- > 0;) {
     std::vector<size_t> more = shown;
     more.insert(std::upper_bound(more.begin(), more.end(), out_of_sight[i]), out_of_sight[i]);

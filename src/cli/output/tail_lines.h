@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of a tail as lines: what one call logged stands on one line. Pure functions. Threads: values.
+// The rows of a tail as lines: what one call logged is on one line. Pure functions. Threads: values.
 #pragma once
 
 #include <string>

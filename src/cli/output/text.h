@@ -38,8 +38,8 @@ std::string duration_text(int64_t duration_us);              // "0.8 s", "45 s",
 std::string ago_text(int64_t then_us, int64_t now_us);       // "just now", "5 min ago", "3 d ago", "in 2 min"
 std::string time_text(int64_t time_us);                      // "2026-11-21 10:00:16 UTC"
 
-// "mnist/otter", of a copy or a run that was renamed "mnist/otter in mnist/otter-copy": by that a command is told it
-// apart. Not yet visible().
+// "mnist/otter", of a copy or a run that was renamed "mnist/otter in mnist/otter-copy": a command can be given that to
+// distinguish it. Not yet visible().
 std::string run_text(const RunFolder& run);
 
 }  // namespace tracker::internal

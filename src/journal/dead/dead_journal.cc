@@ -77,7 +77,7 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir, c
 
 Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir, const WriterIdentity* known) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
-  // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold
+  // Its writer is read before its lock file is opened: another copy of this library in this very process may hold
   // that lock, and closing our descriptor would drop it (owner_lock.h).
   auto definitions = definitions_of(dir, known);
   if (!definitions.ok()) return definitions.status();
@@ -86,7 +86,7 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir, 
   auto lock = lock_dead(dir, writer);
   if (!lock.ok()) return lock.status();
   journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));
-  definitions = definitions_of(dir, known);              // again, now that nobody writes it
+  definitions = definitions_of(dir, known);              // again, now that no process writes it
   if (definitions.status().code() == Code::kNotFound) {  // recovered meanwhile; the lock file may be one that we made
     remove_file(join_path(dir, "lock"));
     ::rmdir(dir.c_str());
@@ -137,7 +137,7 @@ Status DeadJournal::read_files() {
 
 // Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails.
 // Somebody may have unlinked the lock file alone. Its living owner makes a new one within a second; when the process is
-// known to be dead, we do. Where it cannot be told (another pid namespace), nothing is touched.
+// known to be dead, we do. Where it is not known (another pid namespace), nothing is touched.
 Result<OwnerLock> DeadJournal::lock_dead(const std::string& dir, const WriterIdentity& writer) {
   auto lock = OwnerLock::take(dir);
   const bool missing = !lock.ok() && lock.status().code() == Code::kNotFound && !path_exists(join_path(dir, "lock")) &&
@@ -148,7 +148,7 @@ Result<OwnerLock> DeadJournal::lock_dead(const std::string& dir, const WriterIde
     case Liveness::kLive: return Status(Code::kBusy, dir + " is in use");
     default: break;
   }
-  return Status(Code::kCorrupt, dir + " has no lock file, and whether its process lives cannot be told from here",
+  return Status(Code::kCorrupt, dir + " has no lock file, and whether its process lives is unknown here",
                 "it is left alone; an empty file `lock` in it lets it be recovered when that process is dead");
 }
 

@@ -23,7 +23,7 @@ class DeadJournal {
  public:
   // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound:
   // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
-  // whose process may live; when that is known to be dead, the lock file is made anew. `writer`: who wrote it, as a
+  // whose process may live; when that is known to be dead, the lock file is made again. `writer`: its writer, as a
   // store says; it holds where the definitions do not verify, or are gone from beside rings, which is a problem.
   static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir, const WriterIdentity* writer = nullptr);
   // The same without reading rings and spill file, which may take 24 MiB: to remove it.
@@ -49,8 +49,8 @@ class DeadJournal {
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
   // after that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
-  // Of a process that did not end: nobody can say what rings held that are gone and that it was not done with. One that
-  // lives, or has logged, has one at any time. Before start().
+  // Of a process that did not end: the contents of rings that are gone and that it was not done with are unknown. One
+  // that lives, or has logged, has one at any time. Before start().
   void miss_rings();
   // The definitions that the file lacks, being damaged or gone, where `stored` has them, in order of their ids: what a
   // series is called that frames name already must not change. Before next().
@@ -81,8 +81,8 @@ class DeadJournal {
   // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
   Logged removed(const Logged& recovered) const;
   const std::vector<std::string>& problems() const { return problems_; }
-  // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file, or a count in
-  // the header of how much it has accepted that cannot be.
+  // Rings whose contents are unknown: a pipe, a folder or a link in the place of the file, or a count in the header of
+  // how much it has accepted that cannot be.
   uint64_t unreadable_rings() const { return unreadable_; }
   bool got_sigterm() const;  // and was to mark it: its run was preempted
   // What finish() has said, if it was called.

@@ -177,8 +177,8 @@ void Journal::set_room(uint64_t bytes) {
   if (bytes != UINT64_MAX) make_producers_look();
 }
 
-// Producers whose ring has room look at nothing else: they are made to. Said again each time, for one of them may have
-// been in the slow path just now.
+// Producers whose ring has room check nothing else: this makes them check. Done again each time, for one of them may
+// have been in the slow path just now.
 void Journal::make_producers_look() {
   const ProcessLock lock;
   for (const auto& seat : seats_) seat->hot->check_at.store(0, std::memory_order_relaxed);
@@ -227,7 +227,7 @@ bool Journal::close() {
   }
 }
 
-// Where the file is gone, or its descriptor, it stands in the one that takes its place.
+// Where the file is gone, or its descriptor, the end is in the one that takes its place.
 Status Journal::keep_end(JournalEnd end) {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   end_ = std::move(end);

@@ -116,15 +116,15 @@ class Journal {
   void count_unfiled_text();
   void count_committed_texts(uint64_t count);                           // of these
   void count_loss(uint32_t series, LossReason reason, uint64_t count);  // or kTextLosses, kEntryLosses
-  // Texts that count_loss() was told of with the reason of texts that were accepted and lost: who adds those up, as a
-  // recovery does (JournalEnd::texts), counts these among the accepted ones.
+  // Texts given to count_loss() with the reason of texts that were accepted and lost: a sum of those, as a recovery
+  // makes it (JournalEnd::texts), counts these among the accepted ones.
   uint64_t texts_refused_for_disk() const { return texts_refused_.load(std::memory_order_relaxed); }
   void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is larger
 
   // --- the drain thread ------------------------------------------------------------------------------------------
   void wake() { event_.wake(); }
   bool wait(std::chrono::nanoseconds timeout) { return event_.wait(timeout); }
-  // Looks at all rings once: what is published now is what the following next_frame calls yield.
+  // Reads the state of all rings once: what is published now is what the following next_frame calls yield.
   void begin_drain();
   // The next part of it into `builder` (definitions first) with the positions reached. False when all is read.
   bool next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions);
@@ -135,7 +135,7 @@ class Journal {
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill, and for calls that one does not hold
-  void leave_memory();   // a ring that was no file, for want of room, becomes one
+  void leave_memory();   // a ring that was no file, because there was no room, becomes one
   // The store has taken a batch: until kProgressAge from now a full ring waits out of wait_burst.
   void note_progress() { progress_at_ns_.store(monotonic_ns(), std::memory_order_relaxed); }
   // The store is full: from now on points are dropped and counted, what is in the rings stays. Cost: a lock.
@@ -155,7 +155,7 @@ class Journal {
   // begin to, as the lock's descriptor is closed: then check_links() makes another lock.
   bool hold_lock();
   bool lacks_lock() const { return lock_ != nullptr && !lock_->is_open(); }
-  // Nobody recovers this journal, nor has: what is spilled now will be found.
+  // No process recovers this journal, nor has: what is spilled now will be found.
   bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
   // How often another process may have recovered this journal: it held the lock, or could have taken it because our OFD
   // lock was gone. The rows it stored can end within a frame that was in no spill file. confirm() with the epoch read
@@ -167,7 +167,7 @@ class Journal {
   // Another process has replayed this journal up to `stored` and is done: what lies after it is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.
   void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
-  // Which run this journal is of, where open() was not told: a recoverer finds it from here on. Not ok: as before.
+  // The run of this journal, where open() was given none: a recoverer finds it from here on. Not ok: as before.
   Status set_run(const WriterIdentity& identity);
   // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
   // again.

@@ -28,7 +28,7 @@ uint64_t record_bytes(RingFile* file, uint64_t from, uint64_t tail) {
   return bytes <= left_in_lap && bytes <= tail - from ? bytes : 0;
 }
 
-// Published and not drained yet. Nobody releases it: the caller keeps the drain thread out.
+// Published and not drained yet. It is not released meanwhile: the caller keeps the drain thread out.
 void count_waiting(RingFile* file, SeriesCounts* counts) {
   const uint64_t tail = file->header()->tail.load(std::memory_order_acquire);
   for (uint64_t from = file->drained; from < tail;) {

@@ -42,7 +42,7 @@ void Journal::begin_drain() {
   const TimeAnchor before = clock_;
   clock_ = options_.read_clock();
   now_ = hold(clock_);
-  for (const auto& held : files_) {  // for the records that come next, should nobody be there to drain them
+  for (const auto& held : files_) {  // for the records that come next, should no process be there to drain them
     RingHeader* header = held->file->header();
     const uint64_t n = header->anchor_count.load(std::memory_order_relaxed);
     header->anchors[n % kAnchorSlots] = now_;
@@ -247,14 +247,14 @@ void Journal::leave_memory() {
   (void)switch_ring(seat);
 }
 
-// Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which
-// are still there stay recoverable. What fails is tried again in a second.
+// Lock and definitions: a new folder when it is gone, else each file by a rename into it, so that the rings which are
+// still there stay recoverable. What fails is tried again in a second.
 Status Journal::replace_lost_files() {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
-  // What a logout unlinks is no doubt: nobody has recovered by a lock file that is still locked here. In the memory of
-  // this process alone are then frames that nobody else has, and the spill file must take them. Not to be told from a
-  // logout: somebody who was sure that this process is dead, made another lock, and has removed the folder.
+  // What a logout unlinks is no doubt: no process has recovered by a lock file that is still locked here. Then some
+  // frames are in the memory of this process alone, and the spill file must take them. Not distinguishable from a
+  // logout: a process that was sure that this one is dead, made another lock, and has removed the folder.
   const auto raise_epoch_unless = [this](bool known) { recovery_epoch_ += known ? 0 : 1; };
   if (!is_directory(dir_)) {
     raise_epoch_unless(lock_->kept());
@@ -343,7 +343,7 @@ void Journal::abandon(RingFile* file) {
     if (held->file.get() == file) held->abandoned.store(true, std::memory_order_release);
 }
 
-// Under files_mutex_. Who finds the ring gone, and recovers, has what it had accepted in all other rings, at whichever
+// Under files_mutex_. A recoverer that finds the ring gone has what it had accepted in all other rings, at whichever
 // instant this process died: the stores are done in their order.
 void Journal::announce_leaving(RingFile& leaving) {
   const uint64_t before = accepted_in_retired();

@@ -31,8 +31,8 @@ void say_forked_once() {
 void count_late(HotRun* run, uint64_t points, uint64_t texts) {
   run->late.fetch_add(points, std::memory_order_relaxed);
   run->late_texts.fetch_add(texts, std::memory_order_relaxed);
-  uint32_t tells = 1;
-  if (!run->tells_late.compare_exchange_strong(tells, 0)) return;
+  uint32_t reports = 1;
+  if (!run->tells_late.compare_exchange_strong(reports, 0)) return;
   static constexpr char kText[] =
       "tracker: something is logged after the end of its run; it is dropped and counted (status() has the count)\n";
   const NoWriteSignals guard;
@@ -60,7 +60,7 @@ Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t s
 }
 
 // `body` gives kBusy where it finds no room, and is called again after each wait; what it has done stays done. The
-// last time it is told so, and counts what it cannot log. Nothing is held while it waits, the ring that threads share
+// last call gets kLast, and counts what it cannot log. Nothing is held while it waits, the ring that threads share
 // neither.
 template <typename Body>
 Code Journal::with_ring(const Body& body) {
@@ -126,7 +126,7 @@ bool Journal::may_spend_burst(int64_t now) {
   if (now - progress_at_ns_.load(std::memory_order_relaxed) > std::chrono::nanoseconds(kProgressAge).count())
     return false;
   const std::lock_guard<std::mutex> guard(burst_mutex_);
-  // Up to here nobody waited: a wait that is under way has reckoned until its last nap.
+  // Up to here no call waited: a wait that is under way has reckoned until its last nap.
   burst_left_ns_ =
       std::min(options_.wait_burst.count(), burst_left_ns_ + std::max<int64_t>(0, now - burst_at_ns_) / kBurstRefill);
   burst_at_ns_ = std::max(burst_at_ns_, now);
@@ -203,7 +203,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, R
       hot->busy.store(0, std::memory_order_release);
       return Code::kClosed;
     }
-    // A prepared ring is taken at once, full or not: this one may have been unlinked, and then nobody would find it.
+    // A prepared ring is taken at once, full or not: this one may have been unlinked, and then no recoverer finds it.
     if (seat->pending.load(std::memory_order_relaxed) != nullptr && switch_ring(seat)) {
       hot->busy.store(0, std::memory_order_release);
       continue;
@@ -386,7 +386,7 @@ uint32_t Journal::series_id(std::string_view name, ValueType type) {
   return series_.add(name, type);
 }
 
-// Under defs_mutex_. A file whose descriptor others have closed is made anew here: until the drain thread does, points
+// Under defs_mutex_. A file whose descriptor others have closed is made again here: until the drain thread does, points
 // of new metrics would be lost.
 Status Journal::append_def(const SeriesDef& series, uint64_t room) {
   Status status = defs_file_->append(series, room);
@@ -404,7 +404,7 @@ Status Journal::set_run(const WriterIdentity& identity) {
   return defs_file_ ? make_defs_anew(Status(Code::kIo, "the journal cannot be given its run")) : Status();
 }
 
-// Under defs_mutex_. `why`: what is said where that cannot even begin.
+// Under defs_mutex_. `why`: the error where that cannot even start.
 Status Journal::make_defs_anew(Status why) {
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
   if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return why;

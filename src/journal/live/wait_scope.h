@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a call that finds its ring full goes on waiting: asked of whoever made the call, which may know of a signal.
+// Whether a call that finds its ring full goes on waiting: asked of the caller, which may know of a signal.
 #pragma once
 
 #include <chrono>

@@ -52,7 +52,7 @@ class CallCost {
   }
   uint64_t uncharged(uint64_t position) const {
     const uint64_t bytes = position - charged_.load(std::memory_order_relaxed);
-    // Beyond a gap and the largest call: a look from another thread, while the ring is changed.
+    // Beyond a gap and the largest call: another thread reads this while the ring is changed.
     if (bytes > uint64_t{1} << 32) return 0;
     return static_cast<uint64_t>(static_cast<double>(bytes) * rate_.load(std::memory_order_relaxed));
   }

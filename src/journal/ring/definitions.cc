@@ -153,7 +153,7 @@ Status read_records(std::string_view bytes, size_t at, Definitions* out, bool* h
   return {};
 }
 
-// Where the record of series 1 begins, whatever stands before it; the end of `bytes` where there is none.
+// Where the record of series 1 begins, whatever is before it; the end of `bytes` where there is none.
 size_t find_first_series(std::string_view bytes) {
   for (size_t at = 0; at < bytes.size(); ++at) {
     ByteReader in(bytes.substr(at));

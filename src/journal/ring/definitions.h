@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The definitions file of a journal (docs/formats/ring.md): who writes, and which id means which series. Append-only,
 // each record framed with a CRC; a series is appended before its id is used, so rings can be recovered with nothing
-// else. The end of the run stands there, too: room for it is kept from the beginning, so that a run whose disk and
+// else. The end of the run is there, too: room for it is kept from the beginning, so that a run whose disk and
 // journal are full ends as it should. Threads: the writer under the journal's lock; reading is a pure function. Cost:
 // one write(2) to tmpfs a definition, and an fallocate(2) each 4 KiB.
 #pragma once
@@ -21,7 +21,7 @@ namespace tracker::internal {
 constexpr std::string_view kDefinitionsMagic = "TRKJDEF1";
 constexpr size_t kDefinitionsBytesMax = 512u << 20;  // more than kSeriesMax longest names
 constexpr size_t kIdentityLookBytes = 8u << 10;      // a usual identity and a few series
-constexpr size_t kSeriesRecordBytesMax = 8u << 10;   // a longer record is no series, where one is looked for
+constexpr size_t kSeriesRecordBytesMax = 8u << 10;   // a longer record is no series, where one is searched for
 constexpr int kDefinitionsVersionsAhead = 15;        // a version further ahead of ours is damage, no newer one
 constexpr uint64_t kEndReserve = 8u << 10;           // kept free after the definitions, for the end of the run
 
@@ -58,12 +58,12 @@ struct Definitions {
 };
 // kCorrupt without a whole identity record; kVersion for a newer file.
 Result<Definitions> parse_definitions(std::string_view bytes);
-// Of a file whose first part does not verify: the series, which have CRCs of their own, and `writer`, who wrote it as
-// is known from elsewhere. Cost: looks at each byte up to the first series.
+// Of a file whose first part does not verify: the series, which have CRCs of their own, and `writer`, which is known
+// from elsewhere. Cost: reads each byte up to the first series.
 Definitions salvage_definitions(std::string_view bytes, const WriterIdentity& writer);
 Result<Definitions> read_definitions(const std::string& dir);
-// Who writes, alone: a file with 100,000 series takes half a second to read, and who looks for the journals of a run
-// looks at all of them.
+// The writer alone: a file with 100,000 series takes half a second to read, and a search for the journals of a run
+// reads all of them.
 Result<WriterIdentity> read_writer_identity(const std::string& dir);
 
 }  // namespace tracker::internal

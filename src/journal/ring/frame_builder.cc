@@ -62,7 +62,7 @@ Block* FrameBuilder::block_for(std::span<const ValuePair> pairs, bool has_step) 
 }
 
 Block* FrameBuilder::add_block(std::span<const ValuePair> pairs, bool has_step, uint64_t hash) {
-  if (frame_.blocks.size() == 1) {  // up to here the rows were in order as they stood
+  if (frame_.blocks.size() == 1) {  // up to here the rows were in order as they were
     frame_.blocks[0].order.resize(frame_.blocks[0].rows());
     std::iota(frame_.blocks[0].order.begin(), frame_.blocks[0].order.end(), int64_t{0});
   }

@@ -37,7 +37,7 @@ struct alignas(64) HotRing {
 constexpr uintptr_t kSharedOwner = 1;
 
 constexpr size_t kHotTableSize = 256;
-constexpr size_t kHotWays = 4;  // neighbours in the table, of one cache line, in which a thread's entry may stand
+constexpr size_t kHotWays = 4;  // neighbours in the table, of one cache line, in which a thread's entry may be
 // Limit: rings of a process. Beyond it: further threads share one.
 constexpr size_t kRingsMax = 128;
 
@@ -51,7 +51,7 @@ struct HotRun {
   uint32_t alive;                    // 1; 0 in a forked child
   std::atomic<uint64_t> late;        // points logged after close: dropped
   std::atomic<uint64_t> late_texts;  // texts, likewise
-  std::atomic<uint32_t> tells_late;  // 1: the first of them is said on stderr
+  std::atomic<uint32_t> tells_late;  // 1: the first of them is reported on stderr
   std::atomic<uint64_t> call_ticks;  // spent in calls that log, off the fast path and, by samples, on it (call_cost.h)
   uint32_t caller_samples;           // 1: who calls times the calls that are wanted as samples (CallSample)
   // The last step that claim_step gave out; a line of its own, apart from what calls with a step read.
@@ -133,7 +133,7 @@ __attribute__((always_inline)) inline void store_accepted(RingHeader* header, ui
   header->accepted.store(accepted_at >> 1, std::memory_order_relaxed);
 }
 
-// Publishes the record of `count` pairs that stands at the ring's position.
+// Publishes the record of `count` pairs that is at the ring's position.
 __attribute__((always_inline)) inline void advance_ring(HotRing* ring, size_t count, int64_t step, bool has_step) {
   // Read before the fences: after them the compiler would read them again.
   RingHeader* header = ring->header;
@@ -178,7 +178,7 @@ inline int64_t hot_next_step(const HotRun* run) {
 
 // What a call without a step takes: 1 + the largest step that was logged or claimed; 0 before the first. No two calls
 // of a process get the same but at INT64_MAX, where there is no next one: both at one step, one of two values would
-// be hidden. Threads: any. Cost: a look at every ring and one atomic exchange; a call with a step does neither.
+// be hidden. Threads: any. Cost: a read of every ring and one atomic exchange; a call with a step does neither.
 struct ClaimedStep {
   int64_t step, before;  // before: what the claim replaced
 };

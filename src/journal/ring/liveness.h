@@ -26,7 +26,7 @@ constexpr std::chrono::microseconds kHeartbeatTrust{60'000'000};
 // user's own roots, under the writer's id. Empty where none of them has it with a lock file. What the identity says of
 // the place is never used as a path: it may have come from anywhere.
 std::string find_journal(const WriterIdentity& writer, const std::string& store_path);
-// Of a writer that stands in a run of the store at `store_path`.
+// Of a writer that is stored in a run of the store at `store_path`.
 Liveness probe_writer(const WriterIdentity& writer, const std::string& store_path);
 // Of the writer of the journal in `dir`, which was found in one of our own roots.
 Liveness probe_journal(const WriterIdentity& writer, const std::string& dir);

@@ -4,8 +4,8 @@
 // a call) runs beside the search for the keys.
 //
 // From begin() to publish() or leave() the thread is busy, which Journal::close() waits for, and the place in the ring
-// is taken by nobody: in between nothing may log, wait, allocate what a garbage collector counts, or run anybody's
-// code. Threads: as hot_path.h.
+// is not reserved: in between nothing may log, wait, allocate what a garbage collector counts, or run anybody's code.
+// Threads: as hot_path.h.
 //
 // All that is given its address is inlined always: then its state lies in registers. In memory each value's CRC waits
 // for the store of the one before.
@@ -50,7 +50,7 @@ class OpenRecord {
 
   __attribute__((always_inline)) void leave() { ring_->busy.store(0, std::memory_order_release); }
 
-  // Fewer values than begin() was told are a record all the same; none at all are left.
+  // Fewer values than begin() was given are a record all the same; none at all are left.
   __attribute__((always_inline)) void publish() {
     const auto count = static_cast<size_t>(at_ - begin_ - static_cast<ptrdiff_t>(kRecordHeadBytes)) / sizeof(ValuePair);
     if (count > 0) {

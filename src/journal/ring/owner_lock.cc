@@ -189,7 +189,7 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   if (is_held_by_ofd(owner.fd_.get(), dir)) return Status(Code::kBusy, dir + " is in use");
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status(Code::kBusy, dir + " is in use");
-  // Whoever recovered it unlinked the file before letting go: then this is a lock on nothing.
+  // A recoverer unlinks the file before it drops the lock: then this is a lock on nothing.
   struct stat st;
   if (::fstat(owner.fd_.get(), &st) != 0 || st.st_nlink == 0) return Status(Code::kNotFound, dir + " was recovered");
   return owner;

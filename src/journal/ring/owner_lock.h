@@ -6,8 +6,8 @@
 // lock files a second time: a registry of our own journals, by writer id and by file, is asked before any lock file is
 // opened. Other code of the process (a copy of the whole store) does not ask: an OFD write lock on byte 1 outlives such
 // a close, and says as much until hold() has put the POSIX lock back. Since a forked child inherits the OFD lock, that
-// one alone counts only while the process table knows the owner (docs/decisions/0001). To its owner it says that nobody
-// has recovered the journal meanwhile. Threads: any.
+// one alone counts only while the process table knows the owner (docs/decisions/0001). To its owner it says that
+// no process has recovered the journal meanwhile. Threads: any.
 #pragma once
 
 #include <optional>
@@ -34,19 +34,19 @@ class OwnerLock {
   bool still_linked() const;  // false when somebody unlinked the lock file under us, or closed its descriptor
   bool is_open() const { return fd_.is_ours(); }
   bool in_place() const;  // it is still the file at its path
-  // kStill: nobody can have taken this file, for the OFD lock was there (of file systems that have none this is
-  // assumed). kAgain: it was gone, so somebody may have; both locks are there again, unless the kernel has no room for
-  // one. kClosed: the descriptor is closed, so there is none, and another file is to be locked. kElsewhere: another
-  // process holds the POSIX lock, and takes this journal for a dead one's.
+  // kStill: no process can have taken this file, for the OFD lock was there (of file systems that have none this is
+  // assumed). kAgain: it was gone, so one may have; both locks are there again, unless the kernel has no room for one.
+  // kClosed: the descriptor is closed, so there is none, and another file is to be locked. kElsewhere: another process
+  // holds the POSIX lock, and considers the owner of this journal dead.
   enum class Held { kStill, kAgain, kClosed, kElsewhere };
   // Puts the POSIX lock back where a close elsewhere in this process has dropped it, and then the OFD lock. Where that
   // fails the file system is one that has none. Cost: four system calls.
   Held hold();
-  // The OFD lock is there, so nobody has taken this file since the last hold(), also where it was unlinked meanwhile.
-  // False where the file system has none.
+  // The OFD lock is there, so no process has taken this file since the last hold(), also where it was unlinked
+  // meanwhile. False where the file system has none.
   bool kept() const;
-  // Where the file is no longer at its path: another one is there, made by who takes this process for dead. True: it is
-  // held. Opens and closes it, so ask only when still_linked() is false.
+  // Where the file is no longer at its path: another one is there, made by a process that considers this one dead.
+  // True: it is held. Opens and closes it, so ask only when still_linked() is false.
   std::optional<bool> another_is_held() const;
 
  private:

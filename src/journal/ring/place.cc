@@ -33,7 +33,7 @@ Status check_mappable(const std::string& path) {
   if (type.kind == FsKind::kLocal || type.kind == FsKind::kTmpfs) return {};
   return Status(Code::kUnsupported,
                 type.kind == FsKind::kUnknown
-                    ? fmt::format("the file system of {} cannot be told", path)
+                    ? fmt::format("the file system of {} is unknown", path)
                     : fmt::format("{} lies on a {} file system, which is never mapped", path, type.name));
 }
 
@@ -78,7 +78,7 @@ bool use_disk(const std::string& store_path, bool make, JournalPlace* place) {
   return true;
 }
 
-// Whether a folder can be made at `path`, as far as its nearest parent that is there tells.
+// Whether a folder can be made at `path`, as far as its nearest parent that exists shows.
 Status could_make(const std::string& path) {
   std::string parent = parent_path(path);
   while (parent != "/" && !path_exists(parent)) parent = parent_path(parent);
@@ -101,7 +101,7 @@ Status check_private_dir(const std::string& path, bool make) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return Status::from_errno(errno, "cannot use", path);
   struct stat st;
-  if (::fstat(fd.get(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
+  if (::fstat(fd.get(), &st) != 0) return Status::from_errno(errno, "cannot examine", path);
   if (st.st_uid != ::geteuid())
     return Status(Code::kInvalid,
                   fmt::format("{} is not a private folder of this user: it is of user id {}", path, st.st_uid),

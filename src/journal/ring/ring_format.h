@@ -64,8 +64,8 @@ struct RingHeader {
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
 
-  // Points accepted so far in rings of this writer that are no files, for want of room. The same in every ring of the
-  // writer; written by whoever logs there, under a lock of the writer's.
+  // Points accepted so far in rings of this writer that are no files, because there was no room. The same in every ring
+  // of the writer; written by each thread that logs there, under a lock of the writer's.
   std::atomic<uint64_t> accepted_unfiled;
 
   // The ring that is unlinked next, and accepted_before as it is from then on, whatever that says. Written by the drain

@@ -32,7 +32,7 @@ struct RingSpan {
   uint64_t nonce = 0;
   uint64_t from = 0, to = 0;
   uint64_t points = 0;   // out: values read
-  bool damaged = false;  // out: a record before `to` did not verify; `from` then stands before it
+  bool damaged = false;  // out: a record before `to` did not verify; `from` is then before it
   uint64_t texts = 0;    // out: texts read
 };
 

@@ -26,7 +26,7 @@ class SeriesTable {
     types_[series.id] = series.type;
     if (metric != series.id) metrics_[series.id] = metric;
   }
-  // float64 for an id that nobody defined.
+  // float64 for an undefined id.
   ValueType type(uint32_t id) const { return id < types_.size() ? types_[id] : ValueType::kFloat64; }
   // The same for all series of one metric: a metric logged as two types is two series.
   uint32_t metric(uint32_t id) const {

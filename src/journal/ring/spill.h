@@ -46,9 +46,9 @@ struct SpillContents {
   int version = 1;  // a newer one is not read at all
 };
 
-// A record that does not verify is damage, and sound records after it are read; at most kResyncBytesMax (ring_reader.h)
-// are looked at for that. A record cut short at the end is none: its process died while it wrote it, and what was to
-// be in it is still in the rings.
+// A record that does not verify is damage, and sound records after it are read; the search for them reads at most
+// kResyncBytesMax (ring_reader.h). A record cut short at the end is none: its process died while it wrote it, and what
+// was to be in it is still in the rings.
 SpillContents parse_spill(std::string_view bytes, uint64_t nonce);
 constexpr int kSpillVersion = 1;
 // Of a dead journal; empty when there is none. What cannot be read, or is no regular file, is a problem. `nonce` is the

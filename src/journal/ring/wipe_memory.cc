@@ -22,8 +22,8 @@ struct State {
   std::vector<HotRun*> free_runs;
   std::vector<HotRing*> free_rings;
 };
-// Counts threads inside SQLite; a fork shuts the gate for a moment. Leaked on purpose, begun anew in a child. Who comes
-// in raises `inside` and then looks at `shut`, a fork raises `shut` and then looks at `inside`: one sees the other.
+// Counts threads inside SQLite; a fork shuts the gate for a moment. Leaked on purpose, made again in a child. A thread
+// that enters raises `inside` and then reads `shut`, a fork raises `shut` and then reads `inside`: one sees the other.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
@@ -36,8 +36,8 @@ uint64_t g_generation = 1;
 
 Gate* gate() { return g_gate.load(std::memory_order_acquire); }
 
-// In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin
-// anew.
+// In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: make
+// new ones.
 void child_after_fork() {
   g_gate.store(new (std::nothrow) Gate);
   g_state = new (std::nothrow) State;

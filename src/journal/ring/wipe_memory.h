@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that the kernel zeroes in a forked child (MADV_WIPEONFORK): the places that hot_path.h looks at. Blocks are
+// Memory that the kernel zeroes in a forked child (MADV_WIPEONFORK): the places that hot_path.h uses. Blocks are
 // reused and never unmapped, so a stale pointer reads a free place, not a fault. Threads: any (a lock). Cost:
 // allocation only at attach and init.
 #pragma once
@@ -14,11 +14,11 @@ namespace tracker::internal {
 HotRun* allocate_hot_run();  // zeroed but for step_base = INT64_MIN; nullptr when memory is out
 // One that a forked child has inherited and found zeroed is used again, at the same address.
 void revive_hot_run(HotRun* run, int64_t step_base);
-void free_hot_run(HotRun* run);            // the caller knows that nobody uses it any more
+void free_hot_run(HotRun* run);            // the caller knows that no thread uses it any more
 void free_hot_ring_locked(HotRing* ring);  // under ProcessLock
 HotRing* allocate_hot_ring_locked();       // under ProcessLock
 
-// The process-wide state that a forked child gets anew. One lock guards who owns which HotRing.
+// The process-wide state, which a forked child makes again. One lock guards which thread owns which HotRing.
 struct ProcessLock {
   ProcessLock();
   ~ProcessLock();

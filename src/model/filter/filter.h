@@ -118,7 +118,7 @@ class FilterRow {
   virtual std::optional<Value> contents(const FilterField&) const { return std::nullopt; }
 };
 
-// Values that a test met and could not compare, such as a text where a number stands in the filter.
+// Values that a test met and could not compare, such as a text where the filter has a number.
 class FilterNotes {
  public:
   void add(const FilterField& field, const char* kind) { ++counts_[{field.text(), kind}]; }

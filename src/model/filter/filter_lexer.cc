@@ -77,7 +77,7 @@ class Lexer {
     const unsigned char c = static_cast<unsigned char>(text_[at_]);
     const std::string shown = c >= 0x20 && c < 0x7f ? std::string(1, text_[at_]) : fmt::format("\\x{:02x}", c);
     return fail(at_, fmt::format("the character {} has no meaning here", shown),
-                "a field, a word, a value or an operator; other characters stand in quotes");
+                "a field, a word, a value or an operator; other characters need quotes");
   }
 
   // `"` or `'` up to the same one. \" and \\ stand for the second character, any other backslash for itself, so that a

@@ -190,7 +190,7 @@ Verdict test_value(const FilterNode& node, const Value& value, const FilterLiter
 }
 
 bool test(const FilterNode& node, const FilterRow& row, FilterNotes* notes) {
-  // Numbers of versions are looked up, so not where nobody asks for them.
+  // Numbers of versions are looked up, so only where the filter needs them.
   const auto contents = is_version(node.field) && is_whole(node.op) ? row.contents(node.field) : std::nullopt;
   const bool by_content = contents && std::all_of(node.literals.begin(), node.literals.end(), has_no_number);
   const std::optional<Value> value = by_content ? contents : row.field(node.field);

@@ -18,7 +18,7 @@ constexpr FilterOp kSymbolOps[] = {FilterOp::kEqual,   FilterOp::kNotEqual,     
                                    FilterOp::kGreater, FilterOp::kGreaterEqual, FilterOp::kMatches};
 constexpr const char* kOperators = "= != < <= > >= ~ contains in";
 
-// Every function returns false after fail(); the first failure stands.
+// Every function returns false after fail(); the first failure is kept.
 class Parser {
  public:
   Parser(std::string_view text, int64_t now_us, FilterError* error) : text_(text), now_us_(now_us), error_(error) {}
@@ -128,7 +128,7 @@ class Parser {
     const FilterToken& next = peek(1);
     if (next.kind == Kind::kOpen) return function(out);
     if (next.kind == Kind::kOp || is_keyword(next, "contains") || is_keyword(next, "in")) return comparison(out);
-    if (token.key || begins_as_keyed_field(token)) {  // a word is looked for in names, and this is none
+    if (token.key || begins_as_keyed_field(token)) {  // a word is searched for in names, and this is none
       if (!field(&out->field)) return false;
       return fail(peek(), fmt::format("{} after a field", token_name(peek())), kOperators);
     }
@@ -158,7 +158,7 @@ class Parser {
 
   bool comparison(Node* out) {
     if (peek().kind == Kind::kQuoted)
-      return fail(peek(), "a field does not stand in quotes", "a field, of a key with other characters config.\"KEY\"");
+      return fail(peek(), "a field is not written in quotes", "a field, of a key with other characters config.\"KEY\"");
     if (!field(&out->field)) return false;
     const FilterToken op = take();
     if (op.kind == Kind::kOp) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A PEM private key that is printed line by line: only its first line says what it is. Threads: one at a time. Memory:
-// some numbers. Cost: a search of a piece for "-----BEGIN "; within a key a look at each line.
+// some numbers. Cost: a search of a piece for "-----BEGIN "; within a key a check of each line.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ constexpr uint64_t kPrivateKeyLinesMax = 256;
 class PrivateKeyLines {
  public:
   // As redact_text() of the lines of one stream, which begin with number `line`, and without those that go on with a
-  // key that an earlier call has begun. Other lines among them stay. A line may come again; it is looked at again.
+  // key that an earlier call has begun. Other lines among them stay. A line may come again; it is checked again.
   std::string redact(uint64_t line, std::string_view text, uint64_t* count);
 
  private:

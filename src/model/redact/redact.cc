@@ -105,7 +105,7 @@ struct Span {
   size_t begin = 0, length = 0;  // length 0: none
 };
 
-constexpr size_t kUrlBytesMax = 1024;  // so far an "@" is looked for: a line of "://" stays linear
+constexpr size_t kUrlBytesMax = 1024;  // so far an "@" is searched for: a line of "://" stays linear
 
 // The credentials of "scheme://user:pass@host" when the "://" begins at `at`.
 Span url_credentials(std::string_view text, size_t at) {
@@ -127,8 +127,8 @@ Span url_credentials(std::string_view text, size_t at) {
   return {start, last_at};
 }
 
-// The credentials of "user:pass@host" without a scheme, when the "@" stands at `at` and what is before `from` is done
-// with. Mail ("mailto:a@b.org"), times, versions ("python:3.11@sha256") and paths of copies ("host:/a@b") are none.
+// The credentials of "user:pass@host" without a scheme, when the "@" is at `at` and what is before `from` is done with.
+// Mail ("mailto:a@b.org"), times, versions ("python:3.11@sha256") and paths of copies ("host:/a@b") are none.
 Span bare_credentials(std::string_view text, size_t at, size_t from) {
   constexpr size_t kBytesMax = 256;
   size_t begin = at;
@@ -230,7 +230,7 @@ bool is_scheme(std::string_view word) {
   return false;
 }
 
-// Of "Authorization: Bearer x" the value is all of it, to the quote that it stands in or to the end of the line.
+// Of "Authorization: Bearer x" the value is all of it, to its closing quote or to the end of the line.
 size_t header_length(std::string_view text, size_t value, size_t name) {
   if (value < text.size() && is_quote(text[value])) return value_length(text, value);
   const char quote = name > 0 && is_quote(text[name - 1]) ? text[name - 1] : 0;
@@ -283,7 +283,7 @@ class SecretFinder {
     return std::max(done_, otherwise);
   }
 
-  // A run of the characters of names; tokens stand in it where a word begins.
+  // A run of the characters of names; tokens are in it where a word begins.
   size_t word(size_t begin) {
     if (text_[begin] == '-')
       if (const size_t length = private_key_at(text_, begin)) return take({begin, length}, begin + 1);
@@ -362,7 +362,7 @@ class SecretFinder {
   const std::string_view text_;
   const bool code_, script_;
   size_t done_ = 0;         // the end of the last span
-  size_t no_at_until_ = 0;  // there is no "@" before, from where one was looked for last
+  size_t no_at_until_ = 0;  // there is no "@" before, from where one was searched for last
   std::vector<Span> spans_;
 };
 
@@ -376,10 +376,10 @@ size_t escape_length(std::string_view text, size_t at) {
     while (end < text.size() && (text[end] < 0x40 || text[end] > 0x7e) && text[end] >= 0x20) ++end;
     return end - at + (end < text.size() && is_ascii(end) ? 1 : 0);
   }
-  return 2;  // of an OSC what follows is looked at as text
+  return 2;  // of an OSC what follows is read as text
 }
 
-// `text` without its escape sequences, and where each character of it stood.
+// `text` without its escape sequences, and where each character of it was.
 struct PlainText {
   std::string text;
   std::vector<uint32_t> at;
@@ -464,7 +464,7 @@ Status check_no_secret(std::string_view what, std::string_view text) {
 
 void redact(std::string_view key, Value* value, uint64_t* count) {
   if (Value::Map* map = value->as_map()) {
-    // What stands below a secret key is as secret: {"auth_token": {"value": ...}}.
+    // What is below a secret key is as secret: {"auth_token": {"value": ...}}.
     for (auto& [name, item] : *map) redact(is_secret_key(key) ? key : std::string_view(name), &item, count);
   } else if (Value::List* list = value->as_list()) {
     std::string option;  // of a command line, such as sys.argv: the word after "--password" is a secret

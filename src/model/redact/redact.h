@@ -25,7 +25,7 @@ constexpr size_t kSecretAheadBytes = 8 * 1024;
 // what follows `Authorization:`; values after names that mean a credential in any text (`--password=x`, `API_KEY:
 // "x"`). Colours and other escape sequences within a secret do not hide it, and stay.
 // Of a text that is to be cut: what stems from its first `bytes`, redacted before the cut; a secret that begins in them
-// goes whole. Of what follows kSecretAheadBytes are looked at.
+// goes whole. Of what follows kSecretAheadBytes are read.
 std::string redact_text(std::string_view text, uint64_t* count, size_t bytes = std::string_view::npos);
 // The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
 // may be a word of a language model.
@@ -48,7 +48,7 @@ std::string redact_document(std::string_view text, std::string_view extension, u
 // For names of folders and files, which cannot be kept with a hole: kInvalid where redact_text() would find anything.
 // The message says `what` it is and not the text.
 Status check_no_secret(std::string_view what, std::string_view text);
-// Applies both rules to a value that stands under `key`, maps and lists included.
+// Applies both rules to a value under `key`, maps and lists included.
 void redact(std::string_view key, Value* value, uint64_t* count);
 
 }  // namespace tracker::internal

@@ -11,7 +11,7 @@
 namespace tracker::internal {
 namespace {
 
-// What stands outside of strings: numbers, NaN and Infinity, true, false, null. No form of a secret is made of that.
+// What is outside of strings: numbers, NaN and Infinity, true, false, null. No form of a secret is made of that.
 constexpr std::array<bool, 256> kBetweenStrings = [] {
   std::array<bool, 256> out{};
   for (const char c : std::string_view(" \t\r\n{}[]:,+-.0123456789trufalsenNIiyE"))
@@ -51,7 +51,7 @@ class JsonRedactor {
       --depth_;
       if (depth_ < named_at_) named_at_ = 0;
     }
-    // What stands below a secret key is as secret, to the end of its value.
+    // What is below a secret key is as secret, to the end of its value.
     if ((c == ',' || c == '}' || c == ']') && depth_ <= secret_from_) secret_from_ = kNone;
   }
 
@@ -71,7 +71,7 @@ class JsonRedactor {
     return true;
   }
 
-  // False: half of a surrogate pair, or no JSON string; `out` has what stands there.
+  // False: half of a surrogate pair, or no JSON string; `out` has what is there.
   static bool decode(std::string_view literal, std::string* out) {
     *out = literal.substr(1, literal.size() - 2);
     if (literal.find('\\') == std::string_view::npos) return true;

@@ -85,7 +85,7 @@ class MarkupRedactor {
     }
   }
 
-  // "name" of ` x name = `, which stands in front of a value.
+  // "name" of ` x name = `, which is in front of a value.
   static std::string_view attribute_in(std::string_view before) {
     const size_t equals = before.find_last_of('=');
     if (equals == std::string_view::npos) return {};

@@ -52,7 +52,7 @@ bool ends_as_secret(std::string_view word) {
   return std::any_of(kEnds.begin(), kEnds.end(), [word](std::string_view end) { return word.ends_with(end); });
 }
 
-// Whether the words are worth looking at: most names of a log end otherwise.
+// Whether the words are worth a check: most names of a log end otherwise.
 bool may_be_secret(std::string_view name) {
   size_t end = name.size();
   while (end > 0 && !is_word_character(name[end - 1])) --end;
@@ -89,7 +89,7 @@ bool is_secret_variable(std::string_view name) {
   }
   if (words.empty()) return false;
   const std::string& last = words.back();
-  // Who knows the address of a webhook may post there.
+  // A person with the address of a webhook may post there.
   const bool address = last == "url" || last == "uri";
   if (last == "webhook" || (address && words.size() > 1 && words[words.size() - 2] == "webhook")) return true;
   if (last.ends_with("pass")) return last != "compass" && last != "bypass" && last != "underpass";

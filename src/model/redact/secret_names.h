@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names whose value is a secret. Threads: pure functions. Cost: a look at the end of a name, and its words only where
-// that end is a credential's.
+// Names whose value is a secret. Threads: pure functions. Cost: a check of the end of a name, and of its words only
+// where that end is a credential's.
 #pragma once
 
 #include <string_view>

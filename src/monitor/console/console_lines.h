@@ -97,14 +97,14 @@ class ConsoleLines {
       column_;  // the same where it has moved, until something is written; may be past the end of the text
   uint64_t next_line_ = 0;
   std::string escape_;  // begun, not ended
-  std::string torn_;    // the begin of a character
+  std::string torn_;    // the start of a character
   ConsolePiece batch_;
   uint64_t batch_lines_ = 0;
   int64_t refreshed_ns_ = INT64_MIN / 2;
   int64_t minute_ns_ = INT64_MIN / 2;
   uint64_t minute_bytes_ = 0;
-  uint64_t cut_ = 0;   // of a minute, not told in a piece yet
-  ConsolePiece lost_;  // the mark for what found no room, not told yet; its cut_bytes are 0 where there is none
+  uint64_t cut_ = 0;   // of a minute, not recorded in a piece yet
+  ConsolePiece lost_;  // the mark for what found no room, not emitted yet; its cut_bytes are 0 where there is none
   uint64_t cut_total_ = 0;
 };
 

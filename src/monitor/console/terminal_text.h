@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A line of a terminal as columns: characters of UTF-8 take one or two, marks that combine and escape sequences none. A
-// tab and a byte that is no UTF-8 count as one. Pure functions; cost: a look at each byte up to the place.
+// tab and a byte that is no UTF-8 count as one. Pure functions; cost: a read of each byte up to the place.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ size_t terminal_cell(std::string_view text);
 // sequence takes the place of those that begin there. Returns where the cursor is then.
 size_t terminal_overwrite(std::string* line, size_t at, std::string_view cell);
 
-// How many bytes at the end of `text` are the begin of a character, 0 to 3.
+// How many bytes at the end of `text` are the start of a character, 0 to 3.
 size_t terminal_torn_tail(std::string_view text);
 
 }  // namespace tracker::internal

@@ -11,7 +11,7 @@
 namespace tracker::internal {
 
 // UUIDs as NVML writes them, in CUDA's order, CUDA_VISIBLE_DEVICES applied. nullopt: the program has not loaded
-// `library`, or has not called cuInit(), which is never done for it. `watch` is told of each call, as GpuSampler's is.
+// `library`, or has not called cuInit(), which is never done for it. `watch` gets each call, as GpuSampler's does.
 // A MIG device has a UUID that NVML gives to no GPU.
 std::optional<std::vector<std::string>> uuids_in_cuda_order(const std::string& library,
                                                             const std::function<void(const char* call)>& watch);

@@ -25,7 +25,7 @@ struct GpuOptions {
   std::vector<std::string> trial = {}, environment = {};
   std::string order = {};  // CUDA_DEVICE_ORDER
   std::string cuda_library = "libcuda.so.1";
-  // Call it where nobody changes the environment meanwhile.
+  // Call it where no other thread changes the environment.
   static GpuOptions from_env(std::vector<std::string> trial = {});
   // Whether there seems to be a driver: its files, or a library that is named. Cost: two stat(2).
   bool may_open() const;
@@ -34,7 +34,7 @@ struct GpuOptions {
 
 class GpuSampler {
  public:
-  // Told before each call of the driver by the call's name, and by nullptr when it has come back.
+  // Called before each call of the driver with the call's name, and with nullptr when it has come back.
   using Watch = std::function<void(const char* call)>;
   GpuSampler(GpuOptions options, Watch watch);
   ~GpuSampler();

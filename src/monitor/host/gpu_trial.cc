@@ -143,7 +143,7 @@ GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watc
   TrialReader reader(reading.get(), pid, exited.get(), watch);
   const GpuTrialResult out = reader.run(stopped);
   if (out.verdict == GpuTrial::kStopped) reader.kill();
-  // One that hangs within the driver cannot be killed: `watch` is still told of its call, and nobody waits for this.
+  // One that hangs within the driver cannot be killed: `watch` still has its call, and no thread waits for this.
   reader.wait();
   watch(nullptr);
   return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether the library of a GPU driver is safe to load: its calls are made in a process of its own first, which it may
-// crash. Threads: one that nobody waits for. Cost: the start of an interpreter, and the calls.
+// crash. Threads: one that no other waits for. Cost: the start of an interpreter, and the calls.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ struct GpuTrialResult {
 };
 
 // Starts options.trial with the library's name, in options.environment, and reads what it says of its calls (see
-// python/tracker/_recording/gpu_trial.py), each of which `watch` is told. The trial is no child of this process.
+// python/tracker/_recording/gpu_trial.py), each of which `watch` gets. The trial is no child of this process.
 // `stopped` is asked each 100 ms.
 GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watch& watch,
                                const std::function<bool()>& stopped);

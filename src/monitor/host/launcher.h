@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The variables of schedulers and launchers that are recorded with a run: a fixed list.
-// Threads: call it where nobody changes the environment meanwhile, as init() does. Cost: a look-up a name.
+// Threads: call it where no other thread changes the environment, as init() does. Cost: a look-up a name.
 #pragma once
 
 #include <span>

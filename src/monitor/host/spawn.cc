@@ -29,7 +29,7 @@ struct Start {
 };
 
 // Runs in the memory of the program, as vfork() has it, whose thread waits meanwhile. The descriptors are shared too,
-// so that the one which is opened here stays: nobody reaps the program that was started before this one ends.
+// so that the one which is opened here stays: the program that was started is not reaped before this one ends.
 int start_and_end(void* given) {
   auto* start = static_cast<Start*>(given);
   start->error = spawn_apart(start->pid, start->program, start->arguments, start->environment, start->output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One look at machine and process: the values of the series system/… (docs/environment.md has names and units).
+// One sample of machine and process: the values of the series system/… (docs/environment.md has names and units).
 // Threads: one at a time. Cost: some fifteen small files and those of the process tree (process_tree.h).
 #pragma once
 

@@ -42,7 +42,7 @@ std::string packed_ref(const GitFolder& where, std::string_view name) {
   return "";
 }
 
-// The commit that `name` stands for, "" where that cannot be told (an unborn branch, a reftable).
+// The commit that `name` stands for, "" where that is not known (an unborn branch, a reftable).
 std::string resolve_ref(const GitFolder& where, std::string name) {
   for (int depth = 0; depth < kRefDepthMax && is_ref_name(name); ++depth) {
     std::string text = text_of_file(join_path(where.git, name));
@@ -73,7 +73,7 @@ std::string remote_url(const GitFolder& where) {
   return first;
 }
 
-// Who is asked for (user, user:password, a token alone) is nobody's business; scp-like addresses have no password.
+// The user part (user, user:password, a token alone) is not recorded; scp-like addresses have no password.
 std::string without_credentials(const std::string& url, uint64_t* redacted) {
   const size_t scheme = url.find("://");
   if (scheme == std::string::npos) return redact_text(url, redacted);

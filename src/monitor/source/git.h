@@ -24,7 +24,7 @@ constexpr size_t kGitFileBytesMax = 16 * 1024 * 1024;
 // Limit: time to compare files with git's index. Beyond it: `dirty` is "unknown".
 constexpr std::chrono::milliseconds kGitIndexTimeMax{5'000};
 
-// Without links, "." and "..", as the file system has it now; where that cannot be told, as absolute_path().
+// Without links, "." and "..", as the file system has it now; where that is not known, as absolute_path().
 std::string real_path(const std::string& path);
 
 struct GitFolder {
@@ -44,8 +44,8 @@ Value git_facts(const std::string& folder, uint64_t* redacted);
 // The value of "dirty".
 Value git_dirty_fact(const GitFolder& where);
 
-// Whether a tracked file differs from the index, or the index from the commit. nullopt: it cannot be told from these
-// files within the bounds. `now`: the clock of the time that it has.
+// Whether a tracked file differs from the index, or the index from the commit. nullopt: these files do not show it
+// within the bounds. `now`: the clock of the time that it has.
 std::optional<bool> git_is_dirty(const GitFolder& where,
                                  std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now);
 

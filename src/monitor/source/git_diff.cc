@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// It gets no terminal and our signals' defaults, answers to nobody, takes no lock and starts no helper of its own.
+// It gets no terminal and our signals' defaults, asks no person, takes no lock and starts no helper of its own.
 int spawn_git(const std::string& work, int output, pid_t* pid) {
   const char* arguments[] = {"git",
                              "-c",

@@ -2,7 +2,7 @@
 // The dirty flag: git's index (gitformat-index(5), versions 2 to 4) against the files it names. A file whose size and
 // times are those of the index is the same, unless it may have been written in the moment the index was; one of the
 // same size and other times is read, and its SHA-1 compared. What filters change on the way to the index (autocrlf,
-// LFS) can then not be told.
+// LFS) is then unknown.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,7 +130,7 @@ std::optional<bool> same_content(const std::string& path, const IndexEntry& entr
   return filtered ? std::nullopt : std::optional<bool>(false);
 }
 
-// Whether the file is what the index says; nullopt: it cannot be told.
+// Whether the file is what the index says; nullopt: not known.
 std::optional<bool> is_same(const std::string& path, const IndexEntry& entry, const struct stat& index, bool filtered) {
   struct stat now{};
   if (::lstat(path.c_str(), &now) != 0) return false;
@@ -148,7 +148,7 @@ std::optional<bool> is_same(const std::string& path, const IndexEntry& entry, co
   const bool racy = now.st_mtim.tv_sec > index.st_mtim.tv_sec ||
                     (now.st_mtim.tv_sec == index.st_mtim.tv_sec && now.st_mtim.tv_nsec >= index.st_mtim.tv_nsec);
   if (same_time && same_size && !racy) return true;
-  // Size 0 is also what git writes for a file that it has to look into.
+  // Size 0 is also what git writes for a file whose content it has to compare.
   if (!same_size && entry.size != 0) return false;
   return same_content(path, entry, filtered);
 }
@@ -161,14 +161,14 @@ std::optional<bool> git_is_dirty(const GitFolder& where, std::chrono::steady_clo
   const auto bytes = read_file(path, kGitIndexBytesMax);
   if (!bytes.ok() || ::stat(path.c_str(), &index_stat) != 0) return std::nullopt;
   if (text_of_file(join_path(where.common, "config")).find("sha256") != std::string::npos) return std::nullopt;
-  // Where filters may stand between a file and the index.
+  // Where filters may be between a file and the index.
   const bool filtered = path_exists(join_path(where.work, ".gitattributes")) ||
                         path_exists(join_path(where.common, "info/attributes")) ||
                         text_of_file(join_path(where.common, "config")).find("autocrlf") != std::string::npos;
   Index index(*bytes);
   if (!index.ok() || index.count() > kGitEntriesMax) return std::nullopt;
   const auto deadline = now() + kGitIndexTimeMax;
-  bool told = true, dirty = false;
+  bool known = true, dirty = false;
   IndexEntry entry;
   for (uint32_t i = 0; i < index.count(); ++i) {
     if (!index.next(&entry)) return std::nullopt;
@@ -178,13 +178,13 @@ std::optional<bool> git_is_dirty(const GitFolder& where, std::chrono::steady_clo
     if (entry.ignored || type == kTypeGitlink || type == kTypeFolder) continue;
     if (now() > deadline) return std::nullopt;
     const auto same = is_same(join_path(where.work, entry.path), entry, index_stat, filtered);
-    if (!same) told = false;
+    if (!same) known = false;
     else if (!*same) dirty = true;
   }
   if (dirty) return true;
   const auto committed = is_as_committed(*bytes, index.at(), index.end());
   if (committed && !*committed) return true;
-  if (!told || !committed) return std::nullopt;
+  if (!known || !committed) return std::nullopt;
   return false;
 }
 

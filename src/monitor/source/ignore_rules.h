@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which files of a folder are no part of its source, as .gitignore files say it: the last rule that matches a path
 // decides, "!" takes back, "/" at the end means folders, a "/" elsewhere binds the rule to its folder, "*", "?",
-// "[a-z]" stay within a name and "**" goes over folders. Threads: one at a time. Cost: of a question a look at each
-// rule.
+// "[a-z]" stay within a name and "**" goes over folders. Threads: one at a time. Cost: a question reads each rule.
 #pragma once
 
 #include <string>
@@ -18,7 +17,7 @@ constexpr size_t kIgnoreFileBytesMax = 64 * 1024;
 
 class IgnoreRules {
  public:
-  // The lines of a file that stands in `below`: "" for the root, else a path that ends with "/".
+  // The lines of a file that is in `below`: "" for the root, else a path that ends with "/".
   void add(std::string_view text, std::string_view below);
   // `path` below the root, none of whose folders is ignored.
   bool ignores(std::string_view path, bool is_folder) const;

@@ -14,10 +14,10 @@ namespace tracker::internal {
 constexpr size_t kPackagesMax = 5'000;
 // Limit: entries of sys.path. Beyond it: left out.
 constexpr size_t kPythonPathsMax = 256;
-constexpr size_t kPackageHeadBytes = 16 * 1024;  // of a METADATA or PKG-INFO file: name and version stand at its head
+constexpr size_t kPackageHeadBytes = 16 * 1024;  // of a METADATA or PKG-INFO file: name and version are at its head
 
 // name -> version, sorted by name; of one name the first path wins, as for an import. `left_out` counts those beyond
-// kPackagesMax. Zip files are not looked into.
+// kPackagesMax. Zip files are not read.
 Value python_packages(const std::vector<std::string>& paths, size_t* left_out);
 
 }  // namespace tracker::internal

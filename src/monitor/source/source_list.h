@@ -54,7 +54,7 @@ struct SourceList {
 
 // A file that holds a key or a password, by its name alone: .env, id_rsa, *.pem, .netrc and their like.
 bool is_secret_file(std::string_view name);
-// The repository that `folder` lies in, else the folder. "": that is "/" or a home, of which nobody wants all.
+// The repository that `folder` lies in, else the folder. "": that is "/" or a home, which is not copied.
 std::string source_root(const std::string& folder);
 // `leave`: a folder that is never a part of it (the store). `go_on` false ends it early.
 SourceList list_source(const std::string& root, const std::string& leave, const std::function<bool()>& go_on);

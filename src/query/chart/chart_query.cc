@@ -90,7 +90,7 @@ Rows<double> rows_by_metric(History history, const History& x) {
   const JoinedX joined = join_x(history.steps, history.has_step, x);
   std::vector<double> values(joined.bits.size());
   to_doubles(x.type, joined.bits.data(), values.size(), values.data());
-  // Sorted, so what is infinite stands at the ends.
+  // Sorted, so what is infinite is at the ends.
   size_t begin = 0, end = values.size();
   while (begin < end && std::isinf(values[begin])) ++begin;
   while (end > begin && std::isinf(values[end - 1])) --end;

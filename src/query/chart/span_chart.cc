@@ -70,7 +70,7 @@ Result<ChartResult> chart_of_unsorted(RowStream<double>* stream, const WindowCou
   return chart_of_stream<double>(&sorted, count, query);
 }
 
-// Counts the rows and tells whether their x never falls.
+// Counts the rows; true: their x never falls.
 Result<bool> look_at_x(RowStream<double>* stream, WindowCount<double>* count) {
   bool sorted = true;
   double before = -std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Charts over steps and over time from levels (storage/database/levels.h), decoding only what these do not tell.
+// Charts over steps and over time from levels (storage/database/levels.h), decoding only what these do not contain.
 // Threads: as RunView.
 #pragma once
 

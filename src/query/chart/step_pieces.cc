@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kLoadRows = 16'384;  // at once, of columns that decode by parts
 
-// One series of the metric in a writer; more than one cannot be told apart by step alone.
+// One series of the metric in a writer; more than one cannot be distinguished by step alone.
 enum class Candidates { kNone, kOne, kSeveral };
 Candidates find_series(const WriterSnapshot& writer, const std::string& name, const SeriesStats** out) {
   Candidates found = Candidates::kNone;
@@ -97,7 +97,7 @@ Result<bool> StepPieces::add_writer(size_t index) {
     const auto added_from = static_cast<std::ptrdiff_t>(pieces_.size());
     auto added = add_decoded(writer, decode->begin, (*log)[i - 1].end);
     if (!added.ok() || !*added) return added;
-    // In the order of the log: what is decoded stands before this piece, and of one step the later row counts.
+    // In the order of the log: what is decoded is before this piece, and of one step the later row counts.
     std::rotate(pieces_.begin() + before, pieces_.begin() + added_from, pieces_.end());
     decode = nullptr;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the rows of one metric stand in the logs of a run, by step, without reading them: segments in which its steps
+// Where the rows of one metric are in the logs of a run, by step, without reading them: segments in which its steps
 // rise, known from their levels or their directories; and what must be decoded to know its steps (frames, segments with
 // steps that fall or repeat), decoded. Threads: one at a time.
 #pragma once
@@ -87,7 +87,7 @@ class StepPieces {
     uint32_t series = 0;
     ValueType type = ValueType::kFloat64;
     std::unique_ptr<LogIndex> look;
-    std::vector<std::shared_ptr<const std::vector<CoarseLevels>>> levels;  // of its parts: what pieces look into
+    std::vector<std::shared_ptr<const std::vector<CoarseLevels>>> levels;  // of its parts: what pieces read
   };
 
   StepPieces(RunView* run, const MetricInfo& metric, const Selection& selection, bool with_times);
@@ -112,11 +112,11 @@ class StepPieces {
   std::unique_ptr<StoredSegment> open_;
   SeriesPlace place_;
   SeriesRows merged_;                // its rows, where several blocks have them
-  std::vector<int64_t> open_steps_;  // its steps, once looked at
+  std::vector<int64_t> open_steps_;  // its steps, once read
   // What load() decoded, from row `loaded_begin_` on. Memory is kept from segment to segment.
   uint64_t loaded_begin_ = 0;
   LevelAxis loaded_axis_ = LevelAxis::kSteps;
-  std::vector<int64_t> loaded_x_;  // those of some rows at a time where a stride tells them
+  std::vector<int64_t> loaded_x_;  // those of some rows at a time where they follow from a stride
   std::vector<float> floats_;      // of float32
   std::vector<uint64_t> bits_;     // of other types
 };

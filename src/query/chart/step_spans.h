@@ -14,7 +14,7 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kOverlapWorkMax = 20'000'000;  // looks at pieces for all stretches that must be decoded
+constexpr uint64_t kOverlapWorkMax = 20'000'000;  // checks of pieces for all stretches that must be decoded
 
 // Rows of the view that follow each other; at least one.
 struct StepSpan {
@@ -33,7 +33,7 @@ struct StepView {
   const std::vector<WriterSnapshot>& writers;
   uint64_t overlap_work_max = kOverlapWorkMax;
 };
-// What a view of a run looks at beside its pieces. `run` must outlive it, unrefreshed.
+// What a view of a run reads beside its pieces. `run` must outlive it, unrefreshed.
 class ViewRules {
  public:
   ViewRules(const RunView& run, const Selection& selection);

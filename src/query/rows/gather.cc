@@ -33,7 +33,7 @@ void cut(std::vector<T>* column, size_t rows) {
   if (column->size() > rows) column->resize(rows);
 }
 
-// Of the rows from `begin` on those that `keep` tells.
+// Of the rows from `begin` on those whose numbers `keep` has.
 template <typename T>
 void keep_rows(const std::vector<uint32_t>& keep, size_t begin, std::vector<T>* column) {
   T* const rows = column->data() + begin;
@@ -291,7 +291,7 @@ Status Gatherer::read_rows(RowBlock* block, size_t target, BlockRows* rows) {
   return Status();
 }
 
-// How many rows from `begin` on lie in the ranges; `keep_` tells which.
+// How many rows from `begin` on lie in the ranges; `keep_` has which.
 size_t Gatherer::count_wanted(const History& history, size_t begin, bool has_steps) {
   constexpr Int64Range kAll;
   const Int64Range steps = steps_.value_or(kAll), times = times_us_.value_or(kAll);

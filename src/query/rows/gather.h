@@ -20,7 +20,7 @@ namespace tracker::internal {
 class Gatherer {
  public:
   // `metrics` as merge_metrics() knows them: their types decide how rows are kept. Of `selection` only the ranges of
-  // steps and times are looked at.
+  // steps and times are read.
   explicit Gatherer(const std::vector<const MetricInfo*>& metrics, const Selection& selection = {});
   // Takes room for all rows of the metrics at once.
   void reserve_all();
@@ -54,7 +54,7 @@ class Gatherer {
     ValueType type;
   };
   using Columns = std::unordered_map<uint32_t, Column>;
-  // Where the steps and times of the block being read stand already.
+  // Where the steps and times of the block being read are already.
   struct BlockRows {
     size_t target = 0, begin = 0;
     size_t count = 0;  // 0: none of them is wanted

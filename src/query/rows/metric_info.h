@@ -18,7 +18,7 @@ struct ShownStats {
   double min = 0, max = 0, sum = 0;                           // over finite values; valid when finite > 0
   int64_t last_attempt = 0, last_rank = 0, last_time_us = 0;  // of the row that MetricInfo.last_bits is of
   int64_t first_attempt = 0, first_time_us = 0;               // and of the row that MetricInfo.first_bits is of
-  // Whether the statistics of the writers tell these; else rows must be read, which RunView does when asked.
+  // Whether the statistics of the writers have these; else rows must be read, which RunView does when asked.
   bool last_known = true, range_known = true;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Columns as their readers take them: packed to the width of their type, in memory that is shared by all who hold it
-// (NumPy arrays, Arrow consumers, smoothers) and freed with the last of them. Threads: values; the memory itself is
-// written by nobody here.
+// (NumPy arrays, Arrow consumers, smoothers) and freed with the last of them. Threads: values; nothing here writes the
+// memory itself.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ PackedColumn widen_bfloat16(const PackedColumn& column);
 // The values as doubles (int64 beyond 2^53 rounds); shares the memory where they are doubles already.
 PackedColumn as_doubles(const PackedColumn& column);
 
-// `out` has room for bits.size() doubles. Cost: the type is looked at once a call, not once a value.
+// `out` has room for bits.size() doubles. Cost: the type is read once a call, not once a value.
 void to_doubles(ValueType type, const uint64_t* bits, size_t count, double* out);
 
 // A history in packed columns.

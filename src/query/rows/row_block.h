@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A block of rows of one shape as readers want it, whether it stands in a frame or in a segment; and which of a
+// A block of rows of one shape as readers want it, whether it is in a frame or in a segment; and which of a
 // segment's rows lie within a range of its points. Threads: one at a time. Cost: what decoding the columns costs.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which rows a reader asks for. Rows are chosen first and the resolved view is made of the chosen ones: the rows of an
-// attempt are all readable though a later one repeated their steps, and a range of times shows the run as it stood
+// attempt are all readable though a later one repeated their steps, and a range of times shows the run as it was
 // then. Threads: values.
 #pragma once
 

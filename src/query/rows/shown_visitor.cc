@@ -12,7 +12,7 @@
 namespace tracker::internal {
 namespace {
 
-// The rows of one time stand in the order logged, where that is known; else as they come.
+// The rows of one time are in the order logged, where that is known; else as they come.
 struct BlockEnds {
   uint32_t first = 0, last = 0;
 };
@@ -116,7 +116,7 @@ void ShownVisitor::commit() {
   for (const size_t metric : touched_) append_part(units_[metric].part, &parts_[metric]);
 }
 
-// Whether a series of the block is one that is looked at.
+// Whether a series of the block is one that is read.
 Result<bool> ShownVisitor::wanted(std::span<const uint32_t> series, std::span<const ValueType> types, bool has_order) {
   bool any = false;
   for (size_t i = 0; i < series.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Adds up the rows of a log that no resume shadows, without holding them. Of a segment's block whose rows are all
-// shown, or all shadowed, the directory tells enough; frames, and blocks in which the step of the resume or the
+// shown, or all shadowed, the directory is enough; frames, and blocks in which the step of the resume or the
 // first or last row lies, are decoded. Threads: one at a time. Memory: the columns of steps, times, order and one
 // series of a block.
 #pragma once

@@ -17,7 +17,7 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-// A name stands alone or after its project. What cannot be looked up names nothing.
+// A name is given alone or after its project. What cannot be looked up names nothing.
 std::vector<RunFolder> runs_called(const Store& store, std::string_view name, bool may_write) {
   RunsQuery query;
   query.may_write = may_write;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The run that a person named on the command line or to open_run(). Threads: any. Cost: as resolve_run(); where no id
-// is called so a look at the catalog, which is brought up to date.
+// is called so a read of the catalog, which is brought up to date.
 #pragma once
 
 #include <string_view>

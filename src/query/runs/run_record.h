@@ -23,8 +23,8 @@ using VersionNames = std::function<std::string(const std::string& name)>;
 // Puts names into the lists `inputs` and `outputs` of a record; without `names` what was said.
 void name_versions(const VersionNames& names, Value* attributes);
 
-// The row that a statement over kCatalogColumns (and, where `with_documents`, kCatalogDocuments) stands at. Documents
-// are looked into without decoding them.
+// The row that a statement over kCatalogColumns (and, where `with_documents`, kCatalogDocuments) is at. Documents are
+// searched without decoding them.
 class CatalogRow final : public FilterRow {
  public:
   CatalogRow(const Statement& row, bool with_documents, int64_t now_us, const VersionNames& names)

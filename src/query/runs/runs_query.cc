@@ -24,7 +24,7 @@ struct Plan {
   Filter filter;
   std::vector<SortField> sort;
   FilterSql where;         // with the project
-  bool documents = false;  // the filter or the order looks into them
+  bool documents = false;  // the filter or the order reads them
   int64_t now_us = 0;
 };
 
@@ -66,7 +66,7 @@ std::string select(const Plan& plan, bool documents) {
 // Newest first, and the order of equals in every order.
 constexpr std::string_view kNewestFirst = "created_us DESC, folder";
 
-// ORDER BY where SQLite can tell the order by itself; none where a document or a name of a state decides.
+// ORDER BY where SQLite can find the order by itself; none where a document or a name of a state decides.
 std::optional<std::string> order_by(const Plan& plan) {
   std::string out;
   for (const SortField& sort : plan.sort) {
@@ -223,7 +223,7 @@ class Listing {
     std::vector<std::optional<Value>> keys;
   };
 
-  // Every row that SQLite cannot rule out is looked at; what is kept of one is its number and its place in the order.
+  // Every row that SQLite cannot rule out is read; what is kept of one is its number and its place in the order.
   Status page_by_rows(RunsList* out) {
     auto rows = db_.prepare(fmt::format("{} ORDER BY {}", select(plan_, plan_.documents), kNewestFirst));
     if (!rows.ok()) return rows.status();

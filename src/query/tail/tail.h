@@ -46,7 +46,7 @@ struct TailBatch {
 TailCursor tail_begin(const RunView& run, const TailQuery& query);
 TailCursor tail_end(const RunView& run, const TailQuery& query);
 // In front of the last `frames` frames of each writer, and where that is within a segment in front of the segment.
-// Cost: a look at the table of frames.
+// Cost: a read of the table of frames.
 Result<TailCursor> tail_back(RunView* run, const TailQuery& query, uint64_t frames);
 
 // kInvalid: a cursor of another run, or for other metrics; rows_max of 0.

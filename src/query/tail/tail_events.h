@@ -25,7 +25,7 @@ struct TailEventQuery {
   std::vector<std::string> metrics;  // of texts; empty: all
   bool texts = false;
   bool settings = false;  // config, summary, attributes
-  bool alerts = false;    // what the run told people of
+  bool alerts = false;
 };
 
 // The events between two positions of a tail, by writer, within it as recorded: those of the frames after `from`, up

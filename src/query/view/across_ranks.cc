@@ -26,7 +26,7 @@ std::vector<std::vector<size_t>> rows_by_rank(const History& rows, const std::ve
   return out;
 }
 
-// A history of its own, of what resolve_rows() looks at.
+// A history of its own, of what resolve_rows() reads.
 History some_rows(const History& rows, const std::vector<size_t>& chosen) {
   History out;
   out.type = rows.type;

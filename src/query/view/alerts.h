@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the code of a run told people of (model/alert.h). Threads: as RunView.
+// The alerts of the code of a run (model/alert.h). Threads: as RunView.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ std::vector<uint32_t> winning_order(const std::vector<RowSource>& sources) {
   return order;
 }
 
-// All rows, those of winning sources later. Empty when they stand like that already.
+// All rows, those of winning sources later. Empty when they are in that order already.
 std::vector<size_t> rows_by_source(const std::vector<uint32_t>& source, const std::vector<uint32_t>& order) {
   if (std::is_sorted(order.begin(), order.end()) && std::is_sorted(source.begin(), source.end())) return {};
   std::vector<std::vector<size_t>> of_source(order.size());
@@ -54,7 +54,7 @@ std::vector<T> picked(const std::vector<T>& column, const std::vector<size_t>& o
 }
 
 // As resolved_order(), but of a source's rows the first one of a step counts: the rows of each are read backwards, so
-// that the first stands last. Rows are contiguous by source.
+// that the first comes last. Rows are contiguous by source.
 std::vector<size_t> first_of_each_step(const ResolverRows& rows) {
   std::vector<size_t> turned(rows.steps.size());
   for (size_t begin = 0; begin < turned.size();) {
@@ -81,7 +81,7 @@ std::vector<size_t> resolved(const ResolverRows& rows, DuplicatePolicy policy) {
     const ResolverRows moved{steps, has_step, source, rows.sources};
     out = picked(grouped, first ? first_of_each_step(moved) : resolved_order(steps, has_step));
   }
-  // Rows without a step were moved too: they stand as they came.
+  // Rows without a step were moved too: they are kept as they came.
   const auto without_step = std::stable_partition(
       out.begin(), out.end(), [&rows](size_t row) { return rows.has_step.empty() || rows.has_step[row] != 0; });
   std::sort(without_step, out.end());

@@ -39,7 +39,7 @@ int64_t attempt_to_continue(const std::vector<AttemptInfo>& attempts, std::optio
 // are never shadowed.
 class Shadow {
  public:
-  // Of all writers, or add() those whose rows are looked at.
+  // Of all writers, or add() those whose rows are read.
   explicit Shadow(const std::vector<WriterSnapshot>& writers = {});
   void add(const WriterIdentity& writer);
   bool any() const { return !cuts_.empty(); }
@@ -53,7 +53,7 @@ class Shadow {
   std::vector<Cut> cuts_;
 };
 // Of the attempts that are asked for: the rows of an attempt that is asked for alone are all there, and those of a time
-// stand as they did before later attempts began. By attempt alone: a resume at a step takes back the rows of all ranks,
+// are as they were before later attempts began. By attempt alone: a resume at a step takes back the rows of all ranks,
 // also of those that have not begun the new attempt.
 Shadow shadow_of(const std::vector<WriterSnapshot>& writers, const Selection& selection);
 

@@ -39,8 +39,8 @@ std::vector<AttemptWithoutData> attempts_without_data(const RunFolder& run,
     const std::string path = join_path(run.path, name);
     if (attempt && *attempt > 1 && !has_writer(writers, *attempt)) look(path, *attempt, time_of(path, 0));
   }
-  // Who made the run may have begun a later attempt of it at once, as an elastic restart does: then nobody began the
-  // first one.
+  // The process that made the run may have begun a later attempt of it at once, as an elastic restart does: then no
+  // process began the first one.
   const std::string document = join_path(run.path, kRunFile);
   const auto maker = has_writer(writers, 1) ? std::nullopt : read_claim_maker(document);
   const bool began_later =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Attempts of a run that somebody began and of which no writer is there: their processes ended before their first
-// commit, or have not come to it yet. What they logged is in their journals, or nobody knows it. Threads: any.
+// Attempts of a run that a process began and of which no writer is there: their processes ended before their first
+// commit, or have not come to it yet. What they logged is in their journals, or unknown. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct AttemptWithoutData {
 };
 
 // The claims of the run's folder (storage/store/attempt_claim.h) whose attempt none of `writers` is of, by number.
-// Cost: a listing of the folder, and for each of these a small file and a look at its process.
+// Cost: a listing of the folder, and for each of these a small file and a check of its process.
 std::vector<AttemptWithoutData> attempts_without_data(const RunFolder& run, const std::vector<WriterSnapshot>& writers);
 
 // Whether its process may still come to a commit: it lives, or it cannot be seen and has begun within the last minute.

@@ -54,7 +54,7 @@ class StreamLines {
   uint64_t total() const { return dropped_ + lines_.size(); }
   std::deque<ConsoleLine>& lines() { return lines_; }
   // Those that can still change are kept whatever they hold; at the end they count only if they are wanted.
-  void settle() {
+  void drop_unwanted() {
     std::erase_if(lines_, [this](const ConsoleLine& line) { return !wanted(line); });
     while (lines_.size() > query_.last) drop_first();
   }
@@ -81,8 +81,8 @@ class StreamLines {
     if (at == lines_.begin() && dropped_any_) return;  // older than what is kept
     lines_.insert(at, line);
     if (!query_.contains.empty() && lines_.size() > kRowsThatChange) {
-      const auto settled = lines_.end() - kRowsThatChange - 1;
-      if (!wanted(*settled)) lines_.erase(settled);
+      const auto final_line = lines_.end() - kRowsThatChange - 1;
+      if (!wanted(*final_line)) lines_.erase(final_line);
     }
     if (lines_.size() <= std::max(query_.last, kRowsThatChange)) return;
     drop_first();
@@ -111,7 +111,7 @@ class WriterLines {
     LogPosition at{after, 0};
     EventVisitor visitor(after, writer_.last_seq, [this](const Event& event) { take(event); });
     TRACKER_RETURN_IF_ERROR(reader->read(&at, writer_.end_of_log(), &visitor, damage));
-    for (StreamLines& stream : streams_) stream.settle();
+    for (StreamLines& stream : streams_) stream.drop_unwanted();
     return {};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the processes of a run wrote to stdout and stderr, line by line. A line that was told several times while it
-// changed counts once, as it was last. Threads: as RunView.
+// What the processes of a run wrote to stdout and stderr, line by line. A line that was recorded several times while
+// it changed counts once, as it was last. Threads: as RunView.
 #pragma once
 
 #include <optional>

@@ -32,14 +32,14 @@ struct LossAccount {
   // Processes that neither ended nor were recovered and whose journal is not here, those among them that came to no
   // commit at all: what they logged after their last commit is not known.
   uint64_t missing_journals = 0;
-  uint64_t unread_rings = 0;  // of dead processes: nobody can say what they held, so more may be lost
+  uint64_t unread_rings = 0;  // of dead processes: what they held is unknown, so more may be lost
   uint64_t rejected_values = 0;
   uint64_t recovered = 0;  // of stored: replayed after a crash
   std::vector<std::pair<std::string, uint64_t>> by_reason;
 };
 
 // The same for one metric. Points lost for no metric in particular (more metrics than the limit, a damaged journal,
-// logged after finish) stand under the empty name.
+// logged after finish) are under the empty name.
 struct MetricAccount {
   std::string metric;
   uint64_t stored = 0, dropped = 0, pending = 0;

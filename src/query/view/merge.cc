@@ -34,8 +34,8 @@ std::vector<const Attribute*> in_effect_order(const std::vector<WriterSnapshot>&
   return out;
 }
 
-// A map of very many keys that are no paths, in the order in which they were first set; one that was erased begins
-// anew.
+// A map of very many keys that are no paths, in the order in which they were first set; one that was erased is a new
+// key when it is set again.
 class KeyedValues {
  public:
   bool has(const std::string& key) const { return places_.contains(key); }
@@ -91,7 +91,7 @@ void take_first(MetricInfo* metric, int64_t attempt, int64_t time_us, ValueType 
   metric->first_bits = bits;
 }
 
-// The part of a series that no resume shadows. Where it is cut in the middle its statistics tell nothing.
+// The part of a series that no resume shadows. Where it is cut in the middle its statistics are of no use.
 void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdentity& writer, int64_t shown_up_to,
                ShownStats* newest_cut) {
   ShownStats here;
@@ -103,8 +103,8 @@ void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdenti
     if (newest_cut->last_attempt == 0 || last_key(here) > last_key(*newest_cut)) *newest_cut = here;
     return;
   }
-  // What was logged as several types has a series each, and a microsecond may hold rows of two: only they tell which
-  // was first or last.
+  // What was logged as several types has a series each, and a microsecond may hold rows of two: only the rows show
+  // which was first or last.
   const ShownStats& known = metric->shown;
   if (known.points > 0 &&
       (last_key(here) == last_key(known) || std::make_pair(writer.attempt, series.time_first_us) ==

@@ -16,8 +16,7 @@ Value merge_config(const std::vector<WriterSnapshot>& writers);
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics);
 Value merged_attribute(const std::vector<WriterSnapshot>& writers, std::string_view key);
 std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers);
-// Whether what counts of a metric rests on rows that only reading tells: a resume shadows a part of them. See
-// shown_rows.h.
+// Whether what counts of a metric depends on rows that must be read: a resume shadows a part of them. See shown_rows.h.
 bool needs_rows(const MetricInfo& metric);
 // `waiting`: what the journals hold beside what is stored, lost points that no database has counted yet among it.
 std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers,

@@ -13,8 +13,8 @@
 namespace tracker::internal {
 namespace {
 
-// Whether this writer may still write: it said no end, nobody recovered it, and its process is there as far as can be
-// told.
+// Whether this writer may still write: it recorded no end, no process recovered it, and its own process is there as far
+// as is known.
 bool may_write(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
   if (writer.end || writer.recovered) return false;
   if (liveness == Liveness::kUnknown) return seen_lately(writer, now_us);

@@ -23,7 +23,7 @@ struct StateVerdict {
 // Newest sign of life of one writer: its heartbeat, its rows, its end.
 int64_t last_seen_us(const WriterSnapshot& writer);
 
-// Whether such a sign is so young that its process is believed to live where no lock tells.
+// Whether such a sign is so young that its process is believed to live where no lock shows it.
 bool seen_lately(const WriterSnapshot& writer, int64_t now_us);
 
 // Why the run was marked as preempted, null where it was not (kPreemptedKey).

@@ -50,7 +50,7 @@ struct RunView::Impl {
   Code problem_code = Code::kOk;
   Status unread_for_now;
   StateVerdict verdict;
-  std::optional<std::vector<WaitingPoints>> waiting;  // of the last snapshot; none: not looked at yet
+  std::optional<std::vector<WaitingPoints>> waiting;  // of the last snapshot; none: not read yet
 
   void note_problem(Code code, std::string text) {
     problem_code = worse_of(problem_code, code);
@@ -64,7 +64,7 @@ struct RunView::Impl {
     const Value name = merged_attribute(snapshots, kDuplicatePolicyKey);
     return duplicate_policy_of(name.as_text() != nullptr ? *name.as_text() : "");
   }
-  // What of the metrics only rows tell. What cannot be read is named in problems and its rows are missing.
+  // What of the metrics only rows show. What cannot be read is named in problems and its rows are missing.
   void complete_metrics();
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
@@ -82,8 +82,8 @@ struct RunView::Impl {
   Result<const MetricInfo*> find_metric(const std::string& name) const;
 };
 
-// The process may end between our look at its database and our look at its lock; then what it wrote last, its end
-// record too, is in a newer snapshot. Hence: look, probe, and look again when it is gone.
+// The process may end after we read its database and before we check its lock; then what it wrote last, its end record
+// too, is in a newer snapshot. Hence: read, probe, and read again when it is gone.
 Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& path,
                                                              std::unique_ptr<WriterReader> reader) {
   OpenWriter out;

@@ -41,7 +41,7 @@ class RunView {
   // Takes a snapshot of every writer. A damaged database is named in problems() and the others are still read.
   static Result<std::unique_ptr<RunView>> open(const RunFolder& folder);
   ~RunView();
-  // Takes the snapshots again (a live run). What was found damaged is looked at anew.
+  // Takes the snapshots again (a live run). What was found damaged is checked again.
   Status refresh();
 
   const RunIdentity& identity() const;
@@ -60,16 +60,16 @@ class RunView {
   int64_t last_seen_us() const;             // newest of heartbeat and last row
   uint64_t points() const;                  // stored, all writers
   std::vector<MetricInfo> metrics() const;  // by name
-  // The same without a look at rows, for names, types and counts: nothing of `shown` is filled in where it is not
+  // The same without a read of rows, for names, types and counts: nothing of `shown` is filled in where it is not
   // known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
   // Processes of that attempt (0: of all) that neither ended nor were recovered and whose journal is not here, of an
-  // attempt that left no writer one; of a run that goes on none are looked for. Cost: a few system calls a writer.
+  // attempt that left no writer one; of a run that goes on none are searched for. Cost: a few system calls a writer.
   uint64_t missing_journals(int64_t attempt = 0) const;
   int64_t newest_attempt() const;  // that was begun, whether it left a writer or not; 0: none
   bool all_ended() const;          // every attempt that was begun has a writer, and all of them ended or were recovered
-  LossAccount losses() const;      // the first time after a snapshot the journals of this user are looked at
+  LossAccount losses() const;      // the first time after a snapshot the journals of this user are read
   std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
   const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)
   const std::vector<Liveness>& liveness() const;        // one a writer, as of the last snapshot

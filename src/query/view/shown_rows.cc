@@ -24,8 +24,8 @@ ShownColumns columns_of(const WriterSnapshot& writer, const std::vector<std::str
   return out;
 }
 
-// What the statistics of a series tell when all of its rows are shown; which row was the first by time and which the
-// last they do not tell.
+// What the statistics of a series contain when all of its rows are shown; which row was the first by time and which the
+// last they do not contain.
 ShownPart part_of(const SeriesStats& series) {
   ShownPart out;
   out.points = series.points;

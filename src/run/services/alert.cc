@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Run::alert(). An alert is an event of the run, within bounds; what finds no room is counted, and told in the run.
+// Run::alert(). An alert is an event of the run, within bounds; what finds no room is counted, and recorded in the run.
 #include <fmt/format.h>
 
 #include "base/clock.h"
@@ -46,7 +46,7 @@ void Run::log_dropped_alerts(uint64_t count) {
   (void)log_event(EventType::kAlert, Value::Map{{"dropped", static_cast<int64_t>(count)}}, 0, false);
 }
 
-// The exact count, told before or not: where the files were removed meanwhile, what was told has gone with them.
+// The exact count, recorded before or not: where the files were removed meanwhile, what was recorded is gone with them.
 void Run::finish_alerts() {
   uint64_t dropped = 0;
   {

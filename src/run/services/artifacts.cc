@@ -306,7 +306,7 @@ Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   options.ttl_s = artifact->options_.ttl_s;
   if (artifact->options_.use == ArtifactUse::kOutput) options.run = run().uid.hex();
   options.cancel = &given_up_;
-  // Of a process that is killed between the name and the run's event this tells what it made.
+  // Of a process that is killed between the name and the run's event this records what it made.
   options.about_to_name = [&](const Digest& content, const Digest& manifest, int64_t now_us) {
     LineageEdge edge = edge_of(*artifact);
     edge.content = content;
@@ -351,7 +351,7 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
   }
   const bool ok = stored.ok();
   artifact->draft_ = ArtifactDraft();
-  // A refused one's files are the only copy: gc takes them when nobody holds them any more, and after a day.
+  // A refused one's files are the only copy: gc takes them when no process holds them any more, and after a day.
   if (ok) remove_staging(artifact->options_.staging);
   if (ok && artifact->options_.held != nullptr) artifact->options_.held->release();
   {
@@ -380,7 +380,7 @@ Status RunArtifacts::wait_for(std::string_view project, std::string_view name, s
   }
   if (last == nullptr) return {};
   Status status = last->wait(timeout);
-  // The code alone does not tell: one that finish() gave up was refused with kTimeout.
+  // The code alone is not enough: one that finish() gave up was refused with kTimeout.
   if (last->state() == ArtifactState::kPending) return status;
   *refused = last->state() == ArtifactState::kFailed;
   return {};

@@ -51,7 +51,7 @@ struct LogArtifactOptions {
   std::optional<int64_t> ttl_s;
   ArtifactUse use = ArtifactUse::kOutput;  // kInput: what the run reads, stored with it
   std::string use_as;
-  // A folder of the store with files that were written for this artifact alone: removed when it is settled. May be
+  // A folder of the store with files that were written for this artifact alone: removed when that is stored. May be
   // empty.
   std::string staging;
   std::shared_ptr<NameLease> held;  // that folder's name; may be null
@@ -119,13 +119,13 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   explicit RunArtifacts(Target target) : target_(std::move(target)) {}
 
   // It is pending when this returns ok. kLimit: no room in the queue within kArtifactQueueWait, or no thread; kClosed:
-  // the run has ended. Refused ones are counted, said once a name, and settled.
+  // the run has ended. Refused ones are counted, said once a name, and have failed.
   Status add(const std::shared_ptr<LoggedArtifact>& artifact);
-  // Takes no more, waits at most `timeout` for those that are pending, and gives up the rest: each is counted, settled
+  // Takes no more, waits at most `timeout` for those that are pending, and gives up the rest: each is counted as failed
   // and named on stderr. ok: there was none.
   Status close(std::chrono::milliseconds timeout);
-  // Waits for the last one of that name that is pending. kTimeout says how far it is. Ok: it is settled, or none is;
-  // `refused` then tells whether the newest of that name was refused.
+  // Waits for the last one of that name that is pending. kTimeout says how far it is. Ok: it is not pending any
+  // more, or none was; `refused` is then whether the newest of that name was refused.
   Status wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout, bool* refused);
   // kTimeout says how many are pending still.
   Status wait_all(std::chrono::milliseconds timeout);

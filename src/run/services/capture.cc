@@ -33,7 +33,7 @@ Status add_words(const char* what, const std::string& text, CapturePlan* plan) {
     at = end + 1;
   }
   if (!plan->environment && (plan->command || plan->variables || plan->diff || plan->source))
-    return Status(Code::kInvalid, fmt::format("{}=\"{}\": \"none\" stands alone", what, text));
+    return Status(Code::kInvalid, fmt::format("{}=\"{}\": \"none\" excludes all others", what, text));
   return {};
 }
 

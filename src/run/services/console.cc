@@ -48,7 +48,7 @@ bool RunConsole::log_piece(ConsoleStream stream, const ConsolePiece& piece) {
   return log_(encode_cbor(payload));
 }
 
-// Lines never wait for room, and are no points: what finds none is cut, and told in the lines themselves.
+// Lines never wait for room, and are no points: what finds none is cut, and recorded in the lines themselves.
 void Run::write_console(ConsoleStream stream, std::string_view bytes) {
   if (impl_->forked() || !impl_->writer || bytes.empty()) return;
   impl_->console->write(stream, bytes);

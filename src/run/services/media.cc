@@ -82,8 +82,7 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
 }
 
 // kClosed after finish(): nothing is written into a run that has ended, by an encoder that comes late either. Where the
-// store could not be written when the run began, nobody knows which folder it will get until it can: its label may be
-// taken.
+// store could not be written when the run began, its folder is unknown until it can be: its label may be taken.
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
   if (finished()) return Status(Code::kClosed, "the run has ended");

@@ -30,7 +30,7 @@ uint64_t default_room(const std::string& path) {
   return std::min(kArtifactFreeBytesMin, uint64_t{st.f_blocks} * st.f_frsize / kArtifactFreeShare);
 }
 
-// A folder below the run's own, which is never made here: where somebody has removed it the writer makes it anew.
+// A folder below the run's own, which is never made here: where it was removed the writer makes it again.
 Status make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0) share_with_group(path);
   else if (errno != EEXIST) return Status::from_errno(errno, "cannot make the folder", path);

@@ -210,7 +210,7 @@ void RunMonitor::describe() {
 
 // --- the GPU driver --------------------------------------------------------------------------------------------------
 
-// A driver may hang in any call, while it is loaded too: its calls are made here and nowhere else, and nobody waits.
+// A driver may hang in any call, while it is loaded too: its calls are made here and nowhere else, and no thread waits.
 void RunMonitor::gpu_loop() {
   const GpuSampler::Watch watch = [this](const char* call) {
     gpu_call_.store(call);
@@ -297,7 +297,7 @@ void RunMonitor::sample_loop() {
   }
 }
 
-// Of a process that attaches the parent looks at it: it is in the parent's tree.
+// A process that attaches is sampled by its parent: it is in the parent's tree.
 void Run::start_monitor() {
   const InitPlan& plan = impl_->plan;
   const CapturePlan& capture = plan.capture;
@@ -315,7 +315,7 @@ void Run::start_monitor() {
   uint64_t redacted = 0;
   if (capture.environment) input.launcher = launcher_variables();
   if (capture.variables) input.variables = environment_variables(&redacted);
-  impl_->redacted += redacted;  // nobody else knows the run yet
+  impl_->redacted += redacted;  // no other thread knows the run yet
   impl_->monitor = RunMonitor::start(impl_->writer, std::move(input));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads that look at a run's surroundings: one that says once what machine, packages and code it runs on, one
+// The threads that record a run's surroundings: one that says once what machine, packages and code it runs on, one
 // that samples machine and process each interval, and one that asks the GPU driver. None is ever joined; init() waits
 // for none of them, finish() and the end of the process for the first one alone, and not long. Threads: any.
 #pragma once
@@ -31,7 +31,7 @@ struct MonitorInput {
 };
 
 // Every variable of this process as a map, redacted by name and by known forms, within kVariablesBytesMax. Call it
-// where nobody changes the environment meanwhile.
+// where no other thread changes the environment.
 // Limit: bytes of all variables. Beyond it: left out and counted.
 constexpr size_t kVariablesBytesMax = 256 * 1024;
 Value environment_variables(uint64_t* redacted);
@@ -43,9 +43,9 @@ constexpr std::chrono::milliseconds kFactsWaitMax{1'000};
 
 class RunMonitor {
  public:
-  // Starts what the input asks for. Where the system gives no thread nothing is looked at.
+  // Starts what the input asks for. Where the system gives no thread nothing is recorded.
   static std::shared_ptr<RunMonitor> start(std::shared_ptr<Writer> writer, MonitorInput input);
-  // Waits at most `facts` for what is said once, for a run may be over before that. What is being looked at then is not
+  // Waits at most `facts` for what is said once, for a run may be over before that. What is being read then is not
   // recorded any more. Returns what is missing: "git commit", "packages", ...
   std::vector<std::string> stop(std::chrono::milliseconds facts);
   uint64_t redacted() const;
@@ -73,7 +73,7 @@ class RunMonitor {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool describing_ = false;           // the thread that says the facts is at it
-  std::vector<std::string> missing_;  // facts that are not settled
+  std::vector<std::string> missing_;  // facts neither recorded nor known to be absent
   uint64_t redacted_ = 0;
 };
 

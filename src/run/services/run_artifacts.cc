@@ -38,8 +38,8 @@ void Run::start_artifacts() {
 
 Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, LogArtifactOptions options) {
   TRACKER_RETURN_IF_ERROR(check_log_artifact(options));
-  // Where the files were written for this artifact alone nobody changes them. In a store with a bound copies would take
-  // the room of points.
+  // Where the files were written for this artifact alone nothing changes them. In a store with a bound copies would
+  // take the room of points.
   if (options.staging.empty() && impl_->artifacts && !impl_->forked())
     draft.hold(std::make_shared<HeldFiles>(store_path(), impl_->plan.max_disk == 0));
   const auto out = std::make_shared<LoggedArtifact>(project(), std::move(draft), std::move(options));

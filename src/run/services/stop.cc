@@ -82,7 +82,7 @@ void StopWatch::look() {
   const Stamp now{int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec, st.st_size, st.st_ino};
   if (now == seen_) return;
   auto found = read_stop_request(place_.run_path);
-  if (!found.ok()) return;  // of a newer version, or unreadable by now: looked at again
+  if (!found.ok()) return;  // of a newer version, or unreadable by now: read again
   seen_ = now;
   if (*found && (*found)->attempt != place_.attempt) found->reset();
   set(std::move(*found));
@@ -156,7 +156,7 @@ bool Run::should_stop() {
   return true;
 }
 
-// When the code of the run is told, so that the run says why it ended early.
+// When the code of the run learns of the request, so that the run says why it ended early.
 void Run::note_stop() {
   const std::optional<StopRequest> request = impl_->stop->request();
   if (!request || !impl_->writer || impl_->observed()) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Whether somebody has asked this run to stop: a thread of its own looks at one file each second, and the process reads
-// an atomic. The thread starts with the first question, so that runs which never ask cost nothing. That question waits
-// for the thread's first look, kStopFirstLook at most; else neither a stuck disk nor a slow network file system holds
-// up anybody but it. Threads: any. A forked child uses none of it.
+// Whether this run was asked to stop: a thread of its own reads one file each second, and the process reads an atomic.
+// The thread starts with the first question, so that runs which never ask cost nothing. That question waits for the
+// thread's first read, kStopFirstLook at most; else neither a stuck disk nor a slow network file system holds up any
+// thread but it. Threads: any. A forked child uses none of it.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class AwaitedRun;  // run/awaited_run.h
 constexpr std::chrono::milliseconds kStopLookInterval{1000};
 // Limit: time that the first should_stop() waits for the disk. Beyond it: the request is seen when the disk answers.
 constexpr std::chrono::milliseconds kStopFirstLook{100};
-// A rank that records nothing looks for the run of its launch: among so many folders, the newest, and less and less
+// A rank that records nothing searches for the run of its launch: among so many folders, the newest, and less and less
 // often.
 // Limit: newest runs that a rank without a run of its own searches. Beyond it: it sees no request to stop; it finds no
 // run.
@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds next_search_pause(std::chrono::milliseconds 
   return std::min(last * 2, kStopSearchMax);
 }
 
-// Which run to look at.
+// Which run to watch.
 struct StopPlace {
   std::string run_path;  // empty: it is found by what follows
   int64_t attempt = 1;
@@ -63,7 +63,7 @@ class StopWatch : public std::enable_shared_from_this<StopWatch> {
   bool is_first() { return !noted_.exchange(true); }
   // Without it what is asked is never seen.
   bool lacks_thread() const { return state_.load() == State::kNoThread; }
-  void end();  // nothing is looked at any more; what was seen stays
+  void end();  // nothing is read any more; what was seen stays
 
  private:
   enum class State : uint8_t { kIdle, kFirstLook, kWatching, kAsked, kNoThread };

@@ -78,7 +78,7 @@ void RunTensorBoard::loop() {
 bool RunTensorBoard::look() {
   const RunFolder* folder = writer_->folder();
   if (folder == nullptr) return false;
-  // A view is made anew for each look: one that stays open would keep the databases from becoming plain files.
+  // A new view is made each time: one that stays open would keep the databases from becoming plain files.
   auto view = RunView::open(*folder);
   Status status = view.status();
   if (view.ok())
@@ -89,8 +89,8 @@ bool RunTensorBoard::look() {
   }
   const bool final_word =
       status.code() == Code::kNotFound || status.code() == Code::kLimit || status.code() == Code::kBusy;
-  const std::string how = final_word ? "nothing more is written to it; tracker export writes one anew"
-                                     : "what is missing is written when that is mended";
+  const std::string how = final_word ? "nothing more is written to it; tracker export writes a new one"
+                                     : "what is missing is written when that is fixed";
   warnings_.warn_once("events",
                       fmt::format("the TensorBoard file cannot be written: {}; the run goes on and loses nothing, {}",
                                   status.message(), how));

@@ -35,7 +35,7 @@ class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {
   static std::shared_ptr<RunTensorBoard> start(std::shared_ptr<Writer> writer, std::string folder, LiveEventsPlan plan);
   // From now on the databases are not read: they are about to become plain files. Waits so long for a batch to end.
   void hold(std::chrono::milliseconds timeout);
-  // The last look at what is stored, waited for until then; what the file then lacks is said.
+  // The last read of what is stored, waited for until then; what the file then lacks is said.
   void end(std::chrono::steady_clock::time_point deadline);
 
  private:

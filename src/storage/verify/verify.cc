@@ -20,7 +20,7 @@
 namespace tracker::internal {
 namespace {
 
-// What stands in a store beside the runs.
+// What a store has beside the runs.
 constexpr const char* kStoreNames[] = {kStoreFile, ".gitignore", kRunsFolder,  kTrashFolder, "catalog-intake",
                                        "journal",  "blobs",      "artifacts",  "downloads",  "staging",
                                        "gated",    "server.db",  "import.lock"};
@@ -65,13 +65,13 @@ std::vector<Folder> run_folders(Verifier& verifier, const std::string& store) {
   const std::string runs = join_path(store, kRunsFolder);
   auto projects = list_dir(runs);
   if (!projects.ok() && projects.status().code() != Code::kNotFound)
-    verifier.damage("unreadable", runs, projects.status().message(), "look at the disk and at its permissions");
+    verifier.damage("unreadable", runs, projects.status().message(), "check the disk and its permissions");
   for (const std::string& project : projects.value_or({})) {
     const std::string path = join_path(runs, project);
     auto names = list_dir(path);
     if (!names.ok()) {
       if (is_directory(path))
-        verifier.damage("unreadable", path, names.status().message(), "look at the disk and at its permissions");
+        verifier.damage("unreadable", path, names.status().message(), "check the disk and its permissions");
       else verifier.note("unknown-file", path, "is no project's folder", "remove it where it is not wanted");
       continue;
     }
@@ -107,7 +107,7 @@ Status may_open_files() {
     const int error = file.ok() ? 0 : file.status().system_errno();
     if (error == EMFILE || error == ENFILE)
       return Status(Code::kIo, fmt::format("this process may open too few files: {} more are needed", kVerifyFilesOpen),
-                    "raise the limit (`ulimit -n`); nothing was looked at");
+                    "raise the limit (`ulimit -n`); nothing was checked");
     if (file.ok()) files.push_back(std::move(*file));
   }
   return {};
@@ -174,7 +174,7 @@ void Verifier::failed(const std::string& kind, const std::string& path, const St
   if (status.code() == Code::kVersion)
     add({FindingLevel::kNewer, "newer-version", path, status.message(), "", "update tracker"});
   else if (status.code() == Code::kCorrupt) damage(kind, path, status.message(), advice);
-  else damage("unreadable", path, status.message(), "look at the disk and at the file's permissions");
+  else damage("unreadable", path, status.message(), "check the disk and the file's permissions");
 }
 
 void Verifier::show(uint64_t within) {
@@ -210,9 +210,9 @@ Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& 
   if (!id.ok())
     verifier.failed(
         "store-file", file, id.status(),
-        said ? fmt::format("write it anew: {{\"format\": \"tracker-store\", \"version\": {}, \"id\": \"{}\"}}",
+        said ? fmt::format("write it again: {{\"format\": \"tracker-store\", \"version\": {}, \"id\": \"{}\"}}",
                            kStoreVersion, said->hex())
-             : "write it anew with the id that a copy of the store has");
+             : "write it again with the id that a copy of the store has");
   if (id.ok() || said) verify_journals(verifier, path, {});
   return std::move(verifier.report);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looks for damage in a store, a run or a journal, and says what is intact and what to do. Nothing is written: no lock
+// Checks a store, a run or a journal for damage, and says what is intact and what to do. Nothing is written: no lock
 // file, no WAL index, no recovery; a journal's lock is held for a moment while its rings are read. Safe beside live
 // writers and recoverers. The catalog and levels are derived, so they are not checked. Threads: one. Cost: reads every
 // byte and decodes every column; a row of statistics for each series in memory.
@@ -43,13 +43,13 @@ struct VerifyReport {
   std::array<uint64_t, 3> found{};  // of each level, those left out too
   size_t notes_listed = 0;          // of `findings`
   uint64_t runs = 0, writers = 0, live = 0, journals = 0;
-  uint64_t unread = 0;                         // writers of whose frames not all were looked at
+  uint64_t unread = 0;                         // writers of whose frames not all were checked
   uint64_t frames = 0, points = 0, bytes = 0;  // that were read
 
   // Beyond kFindingsMax it takes the place of a note, which is the one left out then; a note is left out itself.
   void add(Finding finding);
   void add_findings(VerifyReport* from);
-  // Findings that nobody kept.
+  // Findings that were not kept.
   void leave_out(FindingLevel level, uint64_t more);
   uint64_t count(FindingLevel level) const { return found[static_cast<size_t>(level)]; }
   bool has(FindingLevel level) const { return count(level) > 0; }

@@ -33,8 +33,8 @@ std::string joined(const std::vector<std::string>& lines) {
   return out;
 }
 
-// One look at the database. Without locks (`live` false) a change meanwhile may look like damage: verify_database()
-// then looks again.
+// One check of the database. Without locks (`live` false) a change meanwhile may seem damage: verify_database() then
+// checks again.
 class DatabaseCheck {
  public:
   DatabaseCheck(Verifier& verifier, const std::string& path, const RunIdentity* run, bool live)
@@ -77,7 +77,7 @@ class DatabaseCheck {
     if (status.code() == Code::kVersion)
       out_.findings.push_back({FindingLevel::kNewer, "newer-version", path_, status.message(), "", status.hint()});
     else if (status.code() == Code::kCorrupt) damage("database-header", path_, status.message(), kRestoreAdvice);
-    else damage("unreadable", path_, status.message(), "look at the disk and at the file's permissions");
+    else damage("unreadable", path_, status.message(), "check the disk and the file's permissions");
   }
 
   bool check_file() {
@@ -89,7 +89,7 @@ class DatabaseCheck {
     // With a WAL the file may be shorter than its header says: the rest is in there.
     if (is_whole_database(path_) || size_of_file(path_ + "-wal") > 0) return true;
     cut_ = database_size(path_);
-    if (cut_) return true;  // what there is of it is looked at
+    if (cut_) return true;  // what there is of it is checked
     auto head = open_file(path_, 0);
     if (!head.ok()) failed(head.status());
     else
@@ -114,7 +114,7 @@ class DatabaseCheck {
     Status status = db.ok() ? check_database(*db, path_) : db.status();
     if (status.ok()) status = db->exec("BEGIN");
     if (status.ok()) status = read_tables(*db);
-    // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+    // After a damaged page SQLite may refuse to commit, though nothing was written.
     if (db.ok() && db->in_transaction() && !db->exec("COMMIT").ok() && db->in_transaction())
       (void)db->exec("ROLLBACK").ok();
     if (!status.ok()) {
@@ -136,7 +136,7 @@ class DatabaseCheck {
     return true;
   }
 
-  // What is damaged in them is noted: the frames are looked at all the same, as readers do.
+  // What is damaged in them is noted: the frames are read all the same, as readers do.
   Status read_tables(Sqlite& db) {
     tables_said_.clear();
     bad_ = {};
@@ -228,7 +228,7 @@ class DatabaseCheck {
     if (tree_said_.empty()) tree_said_ = log_->tree_said();
     if (!tree_said_.empty() && !cut_) {
       const uint64_t unread = log_->unread_from();
-      const std::string rest = unread == 0 ? "" : fmt::format("; frames from {} on were not looked at", unread);
+      const std::string rest = unread == 0 ? "" : fmt::format("; frames from {} on were not checked", unread);
       damage("tree", path_, "the b-tree is damaged: " + tree_said_ + rest, kTreeAdvice, log_->intact(meta_));
     }
     for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))

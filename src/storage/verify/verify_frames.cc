@@ -56,7 +56,7 @@ class FramesCheck {
     if (status.code() == Code::kVersion)
       out_.findings.push_back({FindingLevel::kNewer, "newer-version", path_, status.message(), "", "update tracker"});
     else if (status.code() == Code::kCorrupt) damage("frames-file", status.message(), kRestoreAdvice);
-    else damage("unreadable", status.message(), "look at the disk and at the file's permissions");
+    else damage("unreadable", status.message(), "check the disk and the file's permissions");
   }
 
   Status take(const Id128& writer, const FramesEntry& entry) {
@@ -128,7 +128,7 @@ WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, co
   for (int look = 1;; ++look) {
     const auto before = stamp_of(path);
     WriterVerdict verdict = FramesCheck(verifier, path, run).run();
-    // Its writer ended between our look at the file and our look at the process: the end is in a newer file.
+    // Its writer ended after we read the file and before we checked the process: the end is in a newer file.
     if (verdict.findings.empty() || look == kLooksMax || before == stamp_of(path)) return verdict;
   }
 }

@@ -50,7 +50,7 @@ class Verifier {
   uint64_t bytes_total = 0;  // of progress
 };
 
-// A file's size and times: tells whether somebody changed it while it was read without locks.
+// A file's size and times: whether another process changed it while it was read without locks.
 struct FileStamp {
   uint64_t size = 0, inode = 0;
   int64_t mtime_ns = 0;
@@ -73,8 +73,8 @@ struct WriterVerdict {
 WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);
 WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run);
 
-// A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder that stands alone.
-// Returns who the run is, where run.json or a database tells.
+// A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder by itself. Returns the
+// identity of the run, where run.json or a database has it.
 struct RunVerdict {
   std::optional<RunIdentity> run;
   std::optional<Id128> store;

@@ -91,7 +91,7 @@ class JournalCheck {
     if (writer.ok() && !is_ours(*writer)) return;
     if (kept) return say_kept(dir);
     ++verifier_.report.journals;
-    const std::optional<bool> locked = writer.ok() ? settled_lock(dir) : is_locked(dir);
+    const std::optional<bool> locked = writer.ok() ? confirmed_lock(dir) : is_locked(dir);
     if (locked.value_or(false) || !is_directory(dir)) return;  // its process lives, or has ended meanwhile
     if (!writer.ok()) {
       if (!runs_.empty()) return;
@@ -115,7 +115,7 @@ class JournalCheck {
 
   // A process that ends takes its journal away file by file, and one that lives replaces a lock that was removed: only
   // a lock that stays away is missing.
-  static std::optional<bool> settled_lock(const std::string& dir) {
+  static std::optional<bool> confirmed_lock(const std::string& dir) {
     std::optional<bool> locked = is_locked(dir);
     for (const int64_t end_ns = monotonic_ns() + kLockReplacedNs;
          !locked && is_directory(dir) && monotonic_ns() < end_ns; locked = is_locked(dir))
@@ -132,10 +132,10 @@ class JournalCheck {
 
   void say_kept(const std::string& dir) {
     verifier_.note("journal-kept", dir, "is a damaged journal that a recovery has kept",
-                   "what could be read of it is in the run; remove it when nobody wants to look at it");
+                   "what could be read of it is in the run; remove it when it is no longer needed");
   }
 
-  // What it holds beside what is stored nobody knows without the files of its writer; that it holds something is seen.
+  // Without the files of its writer it is unknown what it holds beside what is stored; that it holds something is seen.
   void say_nameless(const std::string& dir) {
     uint64_t rings = 0, bytes = 0;
     for (const std::string& name : list_dir(dir).value_or({})) {
@@ -145,14 +145,14 @@ class JournalCheck {
     }
     if (bytes == 0) return;
     verifier_.note("unrecovered", dir,
-                   fmt::format("an unknown number of points waits in {} ring{} and spill file, {} bytes, of a writer "
-                               "that nobody can name",
+                   fmt::format("an unknown number of points waits in {} ring{} and spill file, {} bytes, of an "
+                               "unknown writer",
                                rings, rings == 1 ? "" : "s", bytes),
                    "they are kept: a store that holds a database of this name recovers them");
   }
 
   void say_without_lock(const std::string& dir) {
-    verifier_.damage("journal", dir, "has no lock file, so whether its process lives cannot be told",
+    verifier_.damage("journal", dir, "has no lock file, so whether its process lives is unknown",
                      "when that process is dead, an empty file `lock` in it lets it be recovered");
   }
 

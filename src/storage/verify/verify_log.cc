@@ -147,7 +147,7 @@ void LogCheck::read_singly(Sqlite& db, std::vector<Row>* rows) const {
     if (take_row(kSegmentColumns, "WHERE first_seq=?", ahead.back(), true)) return;
 }
 
-// What stands there is found from the other end, where that can be read.
+// What is there is found from the other end, where that can be read.
 void LogCheck::search_after_hole(Sqlite& db) {
   const uint64_t sought = std::max(seen_.frame, seen_.covered) + kHoleMax;
   const auto last = db.query_int("SELECT max(seq) FROM frames");
@@ -285,7 +285,7 @@ std::vector<Finding> LogCheck::findings(const std::string& path, const DatabaseM
                        outside_, outside_ == 1 ? "" : "s", meta.last_seq),
            "somebody else has put them there, or the counts are damaged; keep a copy");
   if (!seen_.overlaps.empty())
-    damage("overlap", fmt::format("frames {} stand there twice, in rows of different range", seen_.overlaps.text()),
+    damage("overlap", fmt::format("frames {} are stored twice, in rows of different range", seen_.overlaps.text()),
            "readers take those of the segment, or of the first one; keep a copy");
   if (const NumberRanges gone = missing(meta); !gone.empty() && !tree_damaged)
     damage("missing-frames", fmt::format("frames {} were stored and are gone", gone.text()), kRestoreAdvice);

@@ -31,7 +31,7 @@ class LogCheck {
   Status read(Sqlite& db, const AtEnd& at_end);
 
   const LogTotals& totals() const { return seen_.totals; }
-  // Frame that was looked at; 0: none.
+  // Frame that was checked; 0: none.
   uint64_t newest() const { return seen_.covered > before_ ? seen_.covered : 0; }
   // What its rows say that they hold, damaged ones too.
   uint64_t frames_said() const { return seen_.frames; }
@@ -40,7 +40,7 @@ class LogCheck {
   bool whole(const DatabaseMeta& meta) const;
   // What the pages of the file did not give, as SQLite says it; empty when all were read.
   const std::string& tree_said() const { return tree_said_; }
-  // Of a damaged tree: from here on frames are there that were not looked at; 0: none.
+  // Of a damaged tree: from here on frames are there that were not checked; 0: none.
   uint64_t unread_from() const { return unread_from_; }
   // Of what is wrong: kind, what.
   std::vector<Finding> findings(const std::string& path, const DatabaseMeta& meta, bool tree_damaged) const;
@@ -56,7 +56,7 @@ class LogCheck {
   // How far it has come. A copy is a place to go back to.
   struct Seen {
     explicit Seen(uint64_t stats_seq) : totals(stats_seq) {}
-    uint64_t covered = 0;             // all sequence numbers up to here were looked at
+    uint64_t covered = 0;             // all sequence numbers up to here were checked
     uint64_t frame = 0, segment = 0;  // keys of the last rows of both tables
     uint64_t frames = 0;              // that these rows say they hold
     uint64_t segments_to = 0;         // the last frame of any segment

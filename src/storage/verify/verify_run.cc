@@ -62,7 +62,7 @@ class RunCheck {
     auto names = list_dir(path_);
     if (!names.ok()) {
       if (is_directory(path_))
-        verifier_.damage("unreadable", path_, names.status().message(), "look at the disk and at its permissions");
+        verifier_.damage("unreadable", path_, names.status().message(), "check the disk and its permissions");
       else verifier_.note("unknown-file", path_, "is no run's folder", "remove it where it is not wanted");
       return {};
     }
@@ -114,7 +114,7 @@ class RunCheck {
     if (kind == FileKind::kNone || kind == FileKind::kPlain) return;
     std::error_code failed;
     const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
-    const bool companion = !name.ends_with(".db") && !name.ends_with(".frames");  // those are looked at by themselves
+    const bool companion = !name.ends_with(".db") && !name.ends_with(".frames");  // those are checked by themselves
     if (failed && !companion) return;
     if (failed)
       return damage("no-file", path, "is no file but a folder, a pipe or a device",
@@ -137,8 +137,8 @@ class RunCheck {
     if (document_.ok() && !name_.empty() && name_ != project + folder_name(document_->id) &&
         name_ != project + document_->uid.hex())
       verifier_.note("misplaced", path_,
-                     fmt::format("is {}/{} by its run.json, and stands in the folder of another name",
-                                 document_->project, document_->id),
+                     fmt::format("is {}/{} by its run.json, and is in the folder of another name", document_->project,
+                                 document_->id),
                      "commands find it by its id, or PROJECT/FOLDER; move it to the folder of its name");
     if (!document_.ok() && !has_writers) say_document();
     return true;
@@ -148,12 +148,12 @@ class RunCheck {
   void say_document() {
     Status status = document_.status();
     if (status.code() == Code::kNotFound)
-      status = Status(Code::kCorrupt, "is missing, and databases of a run stand beside it");
+      status = Status(Code::kCorrupt, "is missing, and databases of a run are beside it");
     std::string text = said_ ? run_document(*said_) : "";
     for (char& c : text)
       if (c == '\n') c = ' ';
     verifier_.failed("run-file", file(kRunFile), status,
-                     said_ ? "write it anew: " + text : "restore it from a copy of the run's folder");
+                     said_ ? "write it again: " + text : "restore it from a copy of the run's folder");
   }
 
   void check_writer(const std::string& id, const WriterFiles& files) {

@@ -333,14 +333,14 @@ TEST_F(CppApiTest, ADisabledRunTakesEveryCallAndStoresNothing) {
 
 TEST_F(CppApiTest, MissingRunToResumeIsAnErrorByName) {
   tracker::InitOptions missing = options();
-  missing.id = "nobody";
+  missing.id = "absent";
   missing.resume = "must";
   try {
     const tracker::Run run = tracker::init(missing);
     FAIL() << "init() took a run that does not exist";
   } catch (const tracker::Error& error) {
     EXPECT_EQ(error.code(), Code::kNotFound);
-    EXPECT_NE(std::string(error.what()).find("nobody"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("absent"), std::string::npos) << error.what();
   }
   EXPECT_EQ(tracker::try_init(missing).code(), Code::kNotFound);
 }

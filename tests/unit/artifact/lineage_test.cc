@@ -133,7 +133,7 @@ TEST_F(LineageTest, TheGraphGoesTheWayOfTheDataAndEndsAtItsDepth) {
   EXPECT_EQ(only.text_or("from", ""), start);
   EXPECT_EQ(only.text_or("to", ""), "version data/a@" + sha256("a0").hex());
   EXPECT_EQ(lineage_graph(lineage, &numbers, start, 2).find("edges")->as_list()->size(), 2u);
-  EXPECT_EQ(lineage_graph(lineage, &numbers, "run nobody", 2).find("edges")->as_list()->size(), 0u);
+  EXPECT_EQ(lineage_graph(lineage, &numbers, "run absent", 2).find("edges")->as_list()->size(), 0u);
 }
 
 // Bug: versions with the same content were one node, and had each other's runs: all that had no files.
@@ -184,10 +184,10 @@ TEST_F(LineageTest, AVersionIsCalledAsTheStoreCallsIt) {
       EXPECT_EQ(numbers.name_of(ids[0], said), project + "/data:v0");
       EXPECT_EQ(numbers.name_of(ids[1], said), project + "/data:v1");
     }
-    const VersionId gone{project, "data", sha256("gone")}, nobody{project, "nobody", sha256("gone")};
+    const VersionId gone{project, "data", sha256("gone")}, absent{project, "absent", sha256("gone")};
     const std::string digits = sha256("gone").hex();
     EXPECT_EQ(numbers.name_of(gone, 0), project + "/data@" + digits.substr(0, 12));
-    EXPECT_EQ(numbers.name_of(nobody, 0), project + "/nobody@" + digits.substr(0, 12));
+    EXPECT_EQ(numbers.name_of(absent, 0), project + "/absent@" + digits.substr(0, 12));
     EXPECT_EQ(numbers.name_of(project + "/data:v7@" + ids[1].content.hex()), project + "/data:v1");
     EXPECT_EQ(numbers.name_of(project + "/data:v7@" + digits), project + "/data@" + digits.substr(0, 12));
     EXPECT_EQ(numbers.name_of(project + "/data:v3"), project + "/data:v3");

@@ -26,10 +26,10 @@ TEST(AlertTest, AThousandFindRoomInAll) {
 
 TEST(AlertTest, OfThoseWithoutRoomEachPowerOfTwoIsTold) {
   AlertRoom room;
-  std::string told;
+  std::string recorded;
   for (int i = 1; i <= 20; ++i)
-    if (room.count_dropped()) told += std::to_string(i) + " ";
-  EXPECT_EQ(told, "1 2 4 8 16 ");
+    if (room.count_dropped()) recorded += std::to_string(i) + " ";
+  EXPECT_EQ(recorded, "1 2 4 8 16 ");
   EXPECT_EQ(room.dropped(), 20u);
 }
 
@@ -46,7 +46,7 @@ TEST(AlertTest, WhatIsTooLongIsCutBetweenCharacters) {
   EXPECT_EQ(cut, 2u);
 }
 
-// What is masked in front of the cut moves up what stands at it.
+// What is masked in front of the cut moves up what is at it.
 TEST(AlertTest, ASecretThatTheCutOfATitleOrATextMeetsIsNotStored) {
   const std::string secret = " postgres://admin:hunter2secret@db.example.com/x";
   const std::string begin = "-----BEGIN PRIVATE KEY-----", end = "-----END PRIVATE KEY-----";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: a histogram's counts are those that its edges say, whatever the values are.
-// Method: each value is looked for among the edges one by one, on random arrays and on those where rounding goes wrong.
+// Method: each value is compared with the edges one by one, on random arrays and on those where rounding goes wrong.
 #include "model/value_counts.h"
 
 #include <gtest/gtest.h>

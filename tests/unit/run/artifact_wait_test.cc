@@ -17,11 +17,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The thread of the queue stands still where the test wants it to, until so long after it is let go.
-std::atomic<bool> stands{false}, let_go{false};
+// The thread of the queue is paused where the test wants it to, until so long after it is let go.
+std::atomic<bool> paused{false}, let_go{false};
 std::atomic<int> late_ms{0};
-void stand_still() {
-  stands = true;
+void pause_thread() {
+  paused = true;
   while (!let_go) sleep_ms(1);
   sleep_ms(late_ms);
 }
@@ -36,7 +36,7 @@ class ArtifactWaitTest : public ::testing::Test {
       flushes_.push_back(timeout);
       return run_stores_.load();
     };
-    stands = let_go = false;
+    paused = let_go = false;
     late_ms = 0;
   }
   void TearDown() override {
@@ -54,9 +54,9 @@ class ArtifactWaitTest : public ::testing::Test {
     options.use = use;
     return std::make_shared<LoggedArtifact>("p", draft, options);
   }
-  // What close() answers without time for the artifact, whose thread stands still or is just let go.
-  Status closed_while_standing(const std::shared_ptr<RunArtifacts>& queue, bool let_it_go, milliseconds* took) {
-    while (!stands) sleep_ms(1);
+  // What close() answers without time for the artifact, whose thread is paused or is just let go.
+  Status closed_while_paused(const std::shared_ptr<RunArtifacts>& queue, bool let_it_go, milliseconds* took) {
+    while (!paused) sleep_ms(1);
     let_go = let_it_go;
     const auto begun = std::chrono::steady_clock::now();
     const Status out = queue->close(milliseconds(0));
@@ -66,7 +66,7 @@ class ArtifactWaitTest : public ::testing::Test {
   static void end(const std::shared_ptr<RunArtifacts>& queue) {
     let_go = true;
     while (queue.use_count() > 1) sleep_ms(1);  // its thread ends before the store goes
-    stands = let_go = false;
+    paused = let_go = false;
   }
   size_t versions(const LoggedArtifact& artifact) {
     const auto info = ArtifactRegistry(*Store::open(sandbox_.store())).read("p", artifact.name);
@@ -86,11 +86,11 @@ TEST_F(ArtifactWaitTest, OneThatIsBeingNamedAtTheEndHasAMomentMore) {
   // A machine that lets a thread wait for longer than that may take several.
   for (int i = 0; i < 20 && !closed.ok(); ++i) {
     const auto queue = std::make_shared<RunArtifacts>(target_);
-    queue->set_pause_for_testing(nullptr, &stand_still);
+    queue->set_pause_for_testing(nullptr, &pause_thread);
     const auto logged = artifact();
     ASSERT_TRUE(queue->add(logged).ok());
     milliseconds took{};
-    closed = closed_while_standing(queue, true, &took);
+    closed = closed_while_paused(queue, true, &took);
     EXPECT_EQ(logged->state(), closed.ok() ? ArtifactState::kStored : ArtifactState::kFailed);
     EXPECT_EQ(queue->counts().stored, closed.ok() ? 1u : 0u);
     end(queue);
@@ -100,11 +100,11 @@ TEST_F(ArtifactWaitTest, OneThatIsBeingNamedAtTheEndHasAMomentMore) {
 
 TEST_F(ArtifactWaitTest, OneThatIsNotNamedInThatMomentFailsAndItsVersionMayBeThere) {
   const auto queue = std::make_shared<RunArtifacts>(target_);
-  queue->set_pause_for_testing(nullptr, &stand_still);
+  queue->set_pause_for_testing(nullptr, &pause_thread);
   const auto logged = artifact();
   ASSERT_TRUE(queue->add(logged).ok());
   milliseconds took{};
-  EXPECT_EQ(closed_while_standing(queue, false, &took).code(), Code::kTimeout);
+  EXPECT_EQ(closed_while_paused(queue, false, &took).code(), Code::kTimeout);
   EXPECT_GE(took, kArtifactNamingWait);
   EXPECT_EQ(logged->state(), ArtifactState::kFailed);
   end(queue);
@@ -118,11 +118,11 @@ TEST_F(ArtifactWaitTest, OneWhoseBytesAreNotThereHasNoMomentMore) {
   milliseconds least{1'000'000};
   for (int i = 0; i < 20 && least >= kArtifactNamingWait; ++i) {
     const auto queue = std::make_shared<RunArtifacts>(target_);
-    queue->set_pause_for_testing(&stand_still);
+    queue->set_pause_for_testing(&pause_thread);
     const auto logged = artifact();
     ASSERT_TRUE(queue->add(logged).ok());
     milliseconds took{};
-    EXPECT_EQ(closed_while_standing(queue, false, &took).code(), Code::kTimeout);
+    EXPECT_EQ(closed_while_paused(queue, false, &took).code(), Code::kTimeout);
     least = std::min(least, took);
     end(queue);
     EXPECT_EQ(versions(*logged), 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: a rank whose run nothing names joins that of its own rank 0, never that of a job before it; one that finds none
-// gives up, counts and says it. Method: runs made by hand, of a host that nobody sees; a writer whose run never comes.
+// gives up, counts and says it. Method: runs made by hand, of an unknown host; a writer whose run never comes.
 #include "run/awaited_run.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ TEST_F(AwaitedRunTest, ARunIsJoinedOnceItsSignOfLifeMoves) {
   WriterBuilder first = writer(run);
   first.heartbeat(now_us_ - 40'000'000).commit();
   EXPECT_EQ(found(&rank), "");
-  EXPECT_EQ(found(&rank), "") << "killed 40 s ago, or not: nobody knows yet";
+  EXPECT_EQ(found(&rank), "") << "killed 40 s ago, or not: unknown yet";
   first.heartbeat(now_us_ + 1);
   EXPECT_EQ(found(&rank), run.identity.id);
   ASSERT_NE(rank.found(), nullptr);

@@ -68,7 +68,7 @@ TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
     options.project = "p";
     options.name = "named";
     options.mode = "disabled";
-    // What lies after the end that the caller gave must not be looked at.
+    // What lies after the end that the caller gave must not be read.
     if (size <= offsetof(trk_init_options, on_full)) options.on_full = reinterpret_cast<const char*>(1);
     if (size <= offsetof(trk_init_options, mode))
       options.mode = reinterpret_cast<const char*>(1), ::setenv("TRACKER_MODE", "disabled", 1);
@@ -100,7 +100,7 @@ TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
   EXPECT_THAT(error.message, ::testing::HasSubstr("expected one of \"finish\", \"leave\""));
 }
 
-// The signal passes on to what stood there before, here the end of the process; a run that is left has no end.
+// The signal passes on to what was there before, here the end of the process; a run that is left has no end.
 TEST(CApiTest, SigtermMarksARunThatAskedForItAndAnExitMayLeaveOne) {
   Sandbox sandbox;
   const auto open = [](const char* id, const char* on_sigterm, const char* on_exit) {

@@ -57,8 +57,8 @@ TEST_F(CaptureTest, NoneTurnsAllOffButWhatAnArgumentAsksFor) {
 TEST_F(CaptureTest, WhatIsAskedWronglySaysWhatWasExpected) {
   ::unsetenv("TRACKER_CAPTURE");
   EXPECT_EQ(plan("everything"), "capture=\"everything\": expected none, or some of command, environment, diff, source");
-  EXPECT_EQ(plan("none,diff"), "capture=\"none,diff\": \"none\" stands alone");
-  EXPECT_EQ(plan("none,source"), "capture=\"none,source\": \"none\" stands alone");
+  EXPECT_EQ(plan("none,diff"), "capture=\"none,diff\": \"none\" excludes all others");
+  EXPECT_EQ(plan("none,source"), "capture=\"none,source\": \"none\" excludes all others");
   for (const double wrong : {0.01, 3601.0, -1.0, HUGE_VAL})
     EXPECT_NE(plan("", wrong).find("expected 0 for none, or 0.1 to 3600 seconds"), std::string::npos) << wrong;
   ::setenv("TRACKER_SYSTEM_INTERVAL", "often", 1);

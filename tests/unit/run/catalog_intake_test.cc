@@ -18,7 +18,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int64_t kLaterUs = 5'000'000;  // a listing of then believes what stands here now
+constexpr int64_t kLaterUs = 5'000'000;  // a listing of then believes what is here now
 constexpr const char* kRows =
     "SELECT group_concat(text, '|') FROM (SELECT folder || run_id || uid || name || state || detail || created_us || "
     "ended_us || points || dropped || hex(attributes) || hex(config) || hex(summary) || hex(metrics) AS text "

@@ -54,7 +54,7 @@ class LargeOrderTest : public ::testing::Test {
     EXPECT_TRUE(view.ok());
     return std::move(*view);
   }
-  // Begins with `number`, so that it can be told from all others.
+  // Begins with `number`, so that it differs from all others.
   static std::string text(int number, size_t bytes) {
     std::string out = std::to_string(number) + " ";
     out.resize(std::max(bytes, out.size()), 'x');

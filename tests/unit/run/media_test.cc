@@ -38,7 +38,7 @@ class MediaTest : public ::testing::Test {
   trk_run* run_ = open_run("media");
 };
 
-// Bug: only what was said beside them was looked at.
+// Bug: only what was said beside them was redacted.
 TEST_F(MediaTest, SecretsInTextsPagesAndPicturesOfSvgAreRedacted) {
   const std::string secret = "hf_Ab3Ab3Ab3Ab3Ab3Ab3Ab3";
   for (const char* extension : {"svg", "html", "md", "txt"})
@@ -122,9 +122,9 @@ TEST_F(MediaTest, WhereTheFolderIsGoneTheyAreDroppedAndCountedAndMetricsGoOn) {
   std::filesystem::remove_all(trk_run_dir(run_));
   EXPECT_EQ(trk_log_f64(run_, "x", kWhole, 1, 0), TRK_OK);
   const trk_code code = log_png(run_, "a", "x", 0);
-  EXPECT_EQ(status_of(run_).media_dropped, code == TRK_OK ? 0u : 1u) << "0: the writer had made it anew by then";
+  EXPECT_EQ(status_of(run_).media_dropped, code == TRK_OK ? 0u : 1u) << "0: the writer had made it again by then";
   EXPECT_EQ(trk_flush(run_, 60'000), TRK_OK);
-  EXPECT_EQ(log_png(run_, "a", "y", 1), TRK_OK) << "the writer has made the folder anew";
+  EXPECT_EQ(log_png(run_, "a", "y", 1), TRK_OK) << "the writer has made the folder again";
   EXPECT_EQ(trk_finish(run_, 0, nullptr), TRK_OK);
   EXPECT_EQ(log_png(run_, "a", "z", 2), TRK_CLOSED);
 }

@@ -75,7 +75,7 @@ TEST_F(MonitorTest, MachineAndCommandAreRecordedWithoutAMetric) {
   EXPECT_TRUE(stored([](const RunView& now) { return has_part(now, "host") && has_part(now, "command"); }));
   const Value environment = environment_of(view()->writers());
   EXPECT_NE(environment.find_path("host/hostname"), nullptr);
-  EXPECT_EQ(environment.find("variables"), nullptr) << "nobody has asked for them";
+  EXPECT_EQ(environment.find("variables"), nullptr) << "they were not asked for";
   EXPECT_TRUE(view()->metrics().empty());
 }
 

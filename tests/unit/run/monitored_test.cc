@@ -109,7 +109,7 @@ TEST_F(MonitoredTest, SoManySamplesWaitForTheDrainThreadAndOneMoreIsSaid) {
   }
 }
 
-// Bug: facts and notes without room were dropped, and nobody could know.
+// Bug: facts and notes without room were dropped, and that was not reported.
 TEST_F(MonitoredTest, SoManyBytesOfFactsWaitForTheDrainThreadAndThoseBehindAreCountedAndSaid) {
   start();
   constexpr size_t kEach = 1024 * 1024;
@@ -157,14 +157,14 @@ TEST_F(MonitoredTest, ARunThatLogsNothingGivesASignOfLifeEachSoOften) {
   EXPECT_LT(between, kHeartbeatInterval * 3 / 2);
 }
 
-// A clock that stands still but for one leap, at its call of that number.
+// A clock that does not move but for one leap, at its call of that number.
 std::atomic<int> g_calls{0}, g_leap_at{0};
 std::atomic<int64_t> g_leap_ns{0};
 steady_clock::time_point leaping_clock() {
   return steady_clock::time_point() + std::chrono::nanoseconds(g_calls++ < g_leap_at ? 0 : g_leap_ns.load());
 }
 
-// Calls of the clock: at the begin, for each of the three files; at the begin of the copy, for each file again.
+// Calls of the clock: at the start, for each of the three files; at the start of the copy, for each file again.
 TEST_F(MonitoredTest, TheSourceHasSoLongToBeLookedAtAndSoLongToBeCopied) {
   start();
   constexpr int kInTheLook = 2, kInTheCopy = 6;
@@ -186,7 +186,7 @@ TEST_F(MonitoredTest, TheSourceHasSoLongToBeLookedAtAndSoLongToBeCopied) {
       EXPECT_EQ(said->int_or("files", -1), over ? 1 : 3) << to_json(*said, 2);
       EXPECT_EQ(said->find("cut") != nullptr, over);
       const Value* beyond = said->find_path("left_out/beyond");
-      EXPECT_EQ(beyond != nullptr, over && leap_at == kInTheCopy) << "what was not looked at, nobody can count";
+      EXPECT_EQ(beyond != nullptr, over && leap_at == kInTheCopy) << "what was not read is not counted";
       EXPECT_EQ(beyond == nullptr ? 2 : *beyond->as_int(), 2);
     }
   EXPECT_EQ(RunSource::Input().now, &steady_clock::now);

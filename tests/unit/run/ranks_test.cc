@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who a process of a distributed job is, from every launcher's variables, one before the other. Method: tables of
+// The rank of a process of a distributed job, from every launcher's variables, one before the other. Method: tables of
 // environments; pure functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -369,7 +369,7 @@ TEST_F(RunArtifactsTest, TheCallOfCAnswersTimeoutForAVersionThatIsNotStoredInIts
 
 TEST_F(RunArtifactsTest, WhoGetsAnOlderVersionForOneThatWasRefusedIsTold) {
   for (const bool waits : {true, false}) {
-    const std::string name = waits ? "waits" : "settled";
+    const std::string name = waits ? "waits" : "done";
     const auto run = open(name);
     write("two", "as named");
     ASSERT_TRUE((*run->log_artifact(draft(name), {}))->wait(kLong).ok());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: with ranks="all" every rank of a launch is a writer of one attempt of one run, whoever comes first, after
-// restarts and resumes too; where nothing names the run the others are refused with a line. Method: processes that
-// play launcher and ranks at the same time.
+// Goal: with ranks="all" every rank of a launch is a writer of one attempt of one run, in whatever order they come,
+// after restarts and resumes too; where nothing names the run the others are refused with a line. Method: processes
+// that play launcher and ranks at the same time.
 #include "run/shared_run.h"
 
 #include <fcntl.h>

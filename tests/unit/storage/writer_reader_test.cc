@@ -175,7 +175,7 @@ TEST_F(WriterReaderTest, AttributesWhoseTableIsDamagedAreReadFromTheLog) {
   const std::string text(100, 'b');
   size_t at = bytes.find(text);
   while (at != std::string::npos && bytes.substr(at - 7, 5) == "value") at = bytes.find(text, at + 1);
-  ASSERT_NE(at, std::string::npos) << "in the table; in the log's frame the word stands before it";
+  ASSERT_NE(at, std::string::npos) << "in the table; in the log's frame the word is before it";
   std::fill(bytes.begin() + static_cast<ptrdiff_t>(at - 40), bytes.begin() + static_cast<ptrdiff_t>(at + 100), '\0');
   std::ofstream(path(), std::ios::binary) << bytes;
   const auto expect_from_log = [&](const char* said) {

@@ -90,7 +90,7 @@ TEST_F(ProgramTest, EveryExitCodeIsThatOfTheTable) {
   for (const char* command : {"ls", "show otter", "tail otter", "export otter", "verify", "gc", "rm otter --yes"})
     EXPECT_EQ(shell(std::string(TRACKER_PROGRAM) + " " + command + " --dir /nowhere").exit_code, kExitFailed)
         << command;
-  for (const char* command : {"show nobody", "tail nobody", "export nobody", "verify nobody", "rm nobody --yes"})
+  for (const char* command : {"show absent", "tail absent", "export absent", "verify absent", "rm absent --yes"})
     EXPECT_EQ(shell(program() + command).exit_code, kExitFailed) << command;
   for (const char* command : {"", "show", "tail", "rm", "rm otter < /dev/null", "gc extra", "doctor extra",
                               "tail otter --since never", "rm --where 'state ='"})

@@ -192,7 +192,7 @@ TEST_F(BundleArtifactsTest, AnArtifactGoesWithItsRunIntoAnotherStore) {
   EXPECT_FALSE(fs::exists(folder->path + "/blobs") || fs::exists(folder->path + "/artifacts"));
 }
 
-// Bug: it was looked for by the number that it had where the run was recorded, and left out as if it was not there.
+// Bug: it was searched for by the number that it had where the run was recorded, and left out as if it was not there.
 TEST_F(BundleArtifactsTest, AnArtifactThatHasAnotherNumberThereGoesOnFromThatStoreToo) {
   const auto store = Store::open_or_create(target_);
   const ArtifactRegistry there(*store);

@@ -105,20 +105,21 @@ TEST_F(DoctorCommandTest, SecretsAreMasked) {
 
 TEST_F(DoctorCommandTest, AVariableThatNobodyReadsIsNamed) {
   ::setenv("TRACKER_PROJCT", "x", 1);
-  EXPECT_TRUE(advises(document(), "nobody reads TRACKER_PROJCT; did you mean TRACKER_PROJECT")) << out_;
+  EXPECT_TRUE(advises(document(), "tracker does not read TRACKER_PROJCT; did you mean TRACKER_PROJECT")) << out_;
 }
 
-// Bug: TRACKER_CAPTURE, TRACKER_MAX_DISK and three others were said to be read by nobody.
+// Bug: TRACKER_CAPTURE, TRACKER_MAX_DISK and three others were said not to be read.
 TEST_F(DoctorCommandTest, AVariableThatIsReadIsNotAdvisedAgainstAndTheNearestNameIsSaid) {
   for (const std::string_view name : kVariables)
     ::setenv((std::string(kVariablePrefix) + std::string(name)).c_str(), "", 1);
   ::setenv("TRACKER_MAXDISK", "1GB", 1);
   const Value report = document();
   for (const std::string_view name : kVariables) {
-    EXPECT_FALSE(advises(report, "nobody reads " + (std::string(kVariablePrefix) + std::string(name)))) << out_;
+    const std::string whole = std::string(kVariablePrefix) + std::string(name);
+    EXPECT_FALSE(advises(report, "tracker does not read " + whole)) << out_;
     ::unsetenv((std::string(kVariablePrefix) + std::string(name)).c_str());
   }
-  EXPECT_TRUE(advises(report, "nobody reads TRACKER_MAXDISK; did you mean TRACKER_MAX_DISK?")) << out_;
+  EXPECT_TRUE(advises(report, "tracker does not read TRACKER_MAXDISK; did you mean TRACKER_MAX_DISK?")) << out_;
   ::unsetenv("TRACKER_MAXDISK");
 }
 

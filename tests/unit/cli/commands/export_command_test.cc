@@ -73,7 +73,7 @@ TEST_F(ExportCommandTest, ALinkStaysAndTheFileBehindItIsReplaced) {
   EXPECT_EQ(list_dir(folder_.path())->size(), 6u) << "a part is left";
 }
 
-// Into `>> file` the rows go after what is there, and nobody's /dev/stdout is replaced by a file.
+// Into `>> file` the rows go after what is there, and /dev/stdout is never replaced by a file.
 TEST_F(ExportCommandTest, ANameOfADescriptorMeansTheDescriptor) {
   write_run();
   ASSERT_TRUE(write_file_atomic(file("log"), "before\n").ok());
@@ -207,7 +207,7 @@ TEST_F(ExportCommandTest, TheBarIsNeitherInADocumentNorBetweenRowsOnATerminal) {
   console_.progress = true;
   console_.progress_after_ns = 0;
   EXPECT_EQ(run({"export", "otter"}), kExitOk);
-  EXPECT_EQ(err_, "") << "the rows stand on the same terminal";
+  EXPECT_EQ(err_, "") << "the rows are on the same terminal";
   console_.width = 0;  // into a pipe
   EXPECT_EQ(run({"export", "otter"}), kExitOk);
   EXPECT_NE(err_.find("writing points ["), std::string::npos) << err_;

@@ -64,7 +64,7 @@ TEST_F(LsCommandTest, WhatTheFilterAndTheOrderLookAtIsShown) {
             kExitOk);
   EXPECT_NE(out_.find("config.lr  metrics.loss.min  SUMMARY"), std::string::npos) << out_;
   EXPECT_NE(out_.find("  0.1                     0.5  "), std::string::npos) << out_;
-  EXPECT_EQ(out_.find("created"), std::string::npos) << out_;  // stands there as CREATED
+  EXPECT_EQ(out_.find("created"), std::string::npos) << out_;  // it is there as CREATED
 }
 
 TEST_F(LsCommandTest, ANarrowColumnStaysWhereAWideOneGoes) {
@@ -361,7 +361,7 @@ TEST_F(LsCommandTest, AKeyAloneIsAnsweredWithTheFieldsThatHaveIt) {
   }
 }
 
-// Bug: the column of the order stood beside the same value in SUMMARY, and all else was cut.
+// Bug: the column of the order was beside the same value in SUMMARY, and all else was cut.
 TEST_F(LsCommandTest, AValueThatHasAColumnIsNotInTheSummaryToo) {
   auto otter = builder_.writer(builder_.run("mnist", "otter"));
   otter.set(EventType::kSummary, "best_acc", 0.9).log("loss", 0, 0.5).end(RunState::kFinished).finish();

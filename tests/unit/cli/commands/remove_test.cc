@@ -196,7 +196,7 @@ TEST_F(RemoveTest, AWholeProjectIsNamedInTheQuestionTheRefusalAndWithYes) {
 }
 
 TEST_F(RemoveTest, ARunThatDoesNotExistRemovesNothingOfTheOthers) {
-  EXPECT_EQ(run({"rm", "otter", "nobody", "--yes"}), kExitFailed);
+  EXPECT_EQ(run({"rm", "otter", "absent", "--yes"}), kExitFailed);
   EXPECT_TRUE(fs::exists(folder("otter")));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: a store.json that is damaged or gone costs no run: readers go on and say so, the next run writes it anew with
-// the id that the runs say, and where none does an error says what to do. Names of runs that cannot be read tell why.
-// Method: stores whose documents are damaged by hand; many processes that mend one at once.
+// Goal: a store.json that is damaged or gone costs no run: readers go on and say so, the next run writes it again
+// with the id that the runs say, and where none does an error says what to do. Names of runs that cannot be read give
+// the reason. Method: stores whose documents are damaged by hand; many processes that repair one at once.
 // Bugs: one damaged byte made every run unreadable; a new id hid the journals of dead writers for ever.
 #include <sys/stat.h>
 #include <sys/wait.h>

@@ -68,7 +68,7 @@ TEST_F(VerifyFilesTest, AFolderOfRunsThatCannotBeListedIsUnreadable) {
   std::filesystem::rename(runs, runs + ".moved");
   std::filesystem::create_symlink("runs", runs);
   EXPECT_EQ(kinds()["unreadable"], 1) << out_;
-  EXPECT_NE(out_.find("look at the disk and at its permissions"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("check the disk and its permissions"), std::string::npos) << out_;
 }
 
 class VerifyFramesTest : public VerifyTest {

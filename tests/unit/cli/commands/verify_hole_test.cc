@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: after a damaged page verify finds the next frame up to a bound, and says that it stopped. Method: frames of a
-// page each, one page damaged, and after it sequence numbers that nobody used.
+// page each, one page damaged, and after it unused sequence numbers.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -53,9 +53,9 @@ TEST_F(VerifyHoleTest, TheNextFrameIsLookedForUpToABound) {
 TEST_F(VerifyHoleTest, BehindALongerHoleNothingIsLookedAtWhichIsSaid) {
   write_with_hole(11 + kHoleMax);
   EXPECT_EQ(run({"verify"}), kExitDamaged);
-  EXPECT_NE(out_.find("; frames from 1011 on were not looked at\n"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("; frames from 1011 on were not checked\n"), std::string::npos) << out_;
   EXPECT_NE(out_.find("intact: 10 of 21 frames, 4000 of 8400 points"), std::string::npos) << out_;
-  EXPECT_NE(out_.find("1 damage found; of 1 writer not all frames could be looked at"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("1 damage found; of 1 writer not all frames could be checked"), std::string::npos) << out_;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each drain leaves an anchor (tick, monotonic, realtime) in the header of every ring, for whoever recovers it.
+// Each drain leaves an anchor (tick, monotonic, realtime) in the header of every ring, for its recovery.
 // Method: a journal without threads is drained by hand; the headers are read where they lie.
 #include <gtest/gtest.h>
 

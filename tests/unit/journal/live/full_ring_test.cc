@@ -57,7 +57,7 @@ TEST(FullRingTest, OfALargeCallThePartsThatFitAreKeptAndTheRestIsCounted) {
 }
 
 // Bug: the first call with very many names lost all that the first ring did not hold, for the drain thread was at their
-// definitions. Here nobody drains at all.
+// definitions. Here no thread drains at all.
 TEST(FullRingTest, ACallThatItsRingDoesNotHoldMakesALargerOneThatDoes) {
   constexpr int kMetrics = 3000;
   Sandbox sandbox;
@@ -213,7 +213,7 @@ TEST(FullRingTest, ACallThatWaitsLogsInItsScopesAnswerAndGoesOnOnceThereIsRoom) 
   EXPECT_EQ(journal->counts().dropped, 4u) << "that which filled it, and one at each question";
 }
 
-// Where no ring is left for a thread, several share one: who waits there keeps it from nobody.
+// Where no ring is left for a thread, several share one: a thread that waits there keeps it from no other.
 TEST(FullRingTest, WhoWaitsInTheRingThatThreadsShareHoldsNoneOfThemUp) {
   Sandbox sandbox;
   JournalOptions options = options_of(OnFull::kBlock);

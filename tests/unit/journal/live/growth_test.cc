@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What rings take of the memory: each file all of it at once, twice as much each time from 256 KiB to 8 MiB, made by
 // the drain side and never by a caller; with the spill file all stay within the budget. Method: journals without
-// threads are filled, and the files that they have made are looked at.
+// threads are filled, and the files that they have made are checked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -52,7 +52,7 @@ TEST(GrowthTest, EveryPageOfARingFileIsThereBeforeItIsWritten) {
   fill(journal, journal->series_id("x", ValueType::kFloat64));
   journal->prepare_rings();
   const auto files = ring_files(journal);
-  ASSERT_EQ(files.size(), 2u) << "the first one, and one that nobody has written to";
+  ASSERT_EQ(files.size(), 2u) << "the first one, and one that was not written to";
   for (const struct stat& st : files) EXPECT_GE(st.st_blocks * 512, st.st_size);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A journal whose lock file alone was unlinked: recovered when its process is known to be dead, left alone while it
-// lives or when nobody can tell. Method: journals of killed and of stopped children; definitions that name another pid
+// lives or when it is unknown. Method: journals of killed and of stopped children; definitions that name another pid
 // namespace.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -47,7 +47,7 @@ TEST(ManySeriesTest, EachNameAndTypeKeepsItsId) {
   EXPECT_EQ(names.of(name_of(7)), (std::vector<uint32_t>{7, again}));
   EXPECT_EQ(names.metric(again), 7U);
   EXPECT_EQ(names.find(name_of(8), ValueType::kInt64), 0U);
-  EXPECT_TRUE(names.of("nobody").empty());
+  EXPECT_TRUE(names.of("absent").empty());
 }
 
 // Regression: names had no bound in bytes, and 262,144 long ones would fill a /dev/shm of 64 MB that others use too.
@@ -123,7 +123,7 @@ TEST(ManySeriesTest, AFrameHoldsABoundedNumberOfBytesOfValues) {
   EXPECT_EQ(frames[0].points() + frames[1].points(), kCalls * kAtOnce);
 }
 
-// All definitions stood in the first part: from 64 MiB of names on no database took it, and nothing was recovered.
+// All definitions were in the first part: from 64 MiB of names on no database took it, and nothing was recovered.
 TEST(ManySeriesTest, WhatADeadProcessLeftIsReadInPartsThatHoldABoundedNumberOfSeries) {
   constexpr uint32_t kCount = 2 * kSeriesAFrame + 300;
   constexpr uint32_t kAtOnce = 100;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Records come out of rings as they went in, through laps, pads, splits and growth, and nothing else verifies. Method:
-// a journal without threads is logged into, drained and released by hand; bytes of a ring are changed behind its back.
+// a journal without threads is logged into, drained and released by hand; the test changes bytes of a ring.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -92,7 +92,7 @@ TEST(DefinitionsTest, BehindDamageARecordLongerThanAnyNameIsNoSeries) {
   }
 }
 
-// A journal with 100,000 metrics cost each look for a run's journals half a second: a listing looks once a run.
+// A journal with 100,000 metrics cost each search for a run's journals half a second: a listing searches once a run.
 TEST(DefinitionsTest, WhoWritesIsReadFromTheFirstRecordWhateverFollowsAndHoweverLongItIs) {
   Sandbox sandbox;
   TempFolder folder;
@@ -114,7 +114,7 @@ TEST(DefinitionsTest, WhoWritesIsReadFromTheFirstRecordWhateverFollowsAndHowever
   EXPECT_EQ(read_writer_identity(folder.path()).status().code(), Code::kNotFound);
 }
 
-// It is written once all is said, and again where finish() begins anew or the file was removed meanwhile.
+// It is written once all is said, and again where finish() starts again or the file was removed meanwhile.
 TEST(DefinitionsTest, TheLastWholeEndCountsWhereverTheFileIsCut) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});

@@ -90,7 +90,7 @@ TEST(PlaceTest, AParentThatIsNotThereIsNotUsed) {
   EXPECT_EQ(place_for(sandbox).kind, JournalKind::kDisk);
 }
 
-// `doctor` said "shm" where the folder could not be made: it had looked at what is there only.
+// `doctor` said "shm" where the folder could not be made: it had checked only what is there.
 TEST(PlaceTest, ALookSaysWhatAnInitWouldDoInAFolderThatCannotBeWritten) {
   Sandbox sandbox;
   const bool root = ::geteuid() == 0;

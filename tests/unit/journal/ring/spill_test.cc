@@ -65,7 +65,7 @@ TEST(SpillTest, BehindAChangedByteTheNextSoundRecordIsReadAndTheDamageIsSaid) {
     const auto hit = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
     const size_t begin = hit == 0 ? 0 : ends[hit - 1];
     std::vector<FrameRecord> expected = records();
-    // The fourth word of a record's head is reserved and not looked at.
+    // The fourth word of a record's head is reserved and not read.
     const bool ignored = at - begin >= 12 && at - begin < 16;
     if (!ignored) expected.erase(expected.begin() + static_cast<ptrdiff_t>(hit));
     ASSERT_EQ(read.frames.size(), expected.size()) << at;

@@ -19,7 +19,7 @@ std::string masked(std::string_view text) {
   return redact_text(text, &count);
 }
 
-// Bug: "\x1b[31mghp_…" was kept, because the "m" of the colour stood before it.
+// Bug: "\x1b[31mghp_…" was kept, because the "m" of the colour was before it.
 TEST(RedactShapesTest, AColourHidesNoTokenAndStays) {
   const std::string token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4";
   EXPECT_EQ(masked("\x1b[31m" + token + "\x1b[0m end"), "\x1b[31m[redacted]\x1b[0m end");
@@ -39,7 +39,7 @@ TEST(RedactShapesTest, AnEscapeInASecretCutsNoCharacterInTwo) {
   EXPECT_EQ(masked("https://u:\x1b[31mép@host"), "https://[redacted]\x1b[31m@host");
 }
 
-// Bug: only "://user:password@" was looked for in an address.
+// Bug: only "://user:password@" was searched for in an address.
 TEST(RedactShapesTest, SecretsOfAQueryGoAndTheRestOfTheAddressStays) {
   EXPECT_EQ(masked("GET https://h/x?token=abc&a=1"), "GET https://h/x?token=[redacted]&a=1");
   EXPECT_EQ(masked("https://h/x?a=1&api_key=abc#top"), "https://h/x?a=1&api_key=[redacted]#top");

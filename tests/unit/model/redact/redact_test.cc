@@ -111,7 +111,7 @@ TEST(RedactTest, OfATextThatIsCutASecretAtTheCutGoesWholeAndNoneBehindItCounts) 
   }
   uint64_t count = 0;
   EXPECT_EQ(redact_text(text, &count, text.size() - 1), "see postgres://[redacted]@host and [redacted]");
-  // No more is looked at than is said.
+  // No more is read than the header says.
   const std::string far = "--password='" + std::string(2 * kSecretAheadBytes, 'x') + "' rest";
   EXPECT_EQ(redact_text(far, &count, 14), "--password=[redacted]");
 }

@@ -250,7 +250,7 @@ TEST(ConsoleLinesTest, ManyLinesAreSeveralPieces) {
   for (const ConsolePiece& piece : shown.pieces) EXPECT_LE(piece.text.size(), kConsolePieceBytes);
 }
 
-// Bug: the mark stood where the minute or the run ended, and said that a minute had been too full.
+// Bug: the mark was where the minute or the run ended, and said that a minute had been too full.
 TEST(ConsoleLinesTest, WhatFindsNoRoomIsToldInItsPlaceAndForItsReason) {
   Shown shown;
   ConsoleLines lines(shown.take());

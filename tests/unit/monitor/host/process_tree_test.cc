@@ -39,7 +39,7 @@ TEST_F(ProcessTreeTest, ChildrenOfChildrenCountAndWhatIsUsedIsThatSinceTheLookBe
   process(11, 50, 3, "13");
   process(12, 0, 1);
   process(13, 7, 4);
-  process(99, 1'000'000, 1'000'000);  // nobody's child here
+  process(99, 1'000'000, 1'000'000);  // the child of no process here
   ProcessTree tree(10, folder_.path());
   TreeUse use = tree.look();
   EXPECT_EQ(use.processes, 4u);

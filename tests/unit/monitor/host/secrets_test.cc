@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Secrets that stand in free text after their names are replaced, and what only looks like it is kept. Also the digest
+// Secrets in free text after their names are replaced, and what only looks like it is kept. Also the digest
 // by which files are compared with git's.
 #include "monitor/host/secrets.h"
 

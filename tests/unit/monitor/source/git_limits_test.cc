@@ -46,7 +46,7 @@ std::string u32(uint32_t value) {
   return out;
 }
 
-// An entry of an index of version 2: a file of no bytes. One that is assumed unchanged is not looked at.
+// An entry of an index of version 2: a file of no bytes. One that is assumed unchanged is not checked.
 std::string entry(const std::string& name, std::string_view object, uint32_t size, bool assumed) {
   std::string out = std::string(24, '\0') + u32(0100644) + std::string(8, '\0') + u32(size) + std::string(object);
   const uint32_t flags = (assumed ? 0x8000u : 0u) | static_cast<uint32_t>(name.size());
@@ -85,7 +85,7 @@ TEST_F(GitLimitsTest, SoManyRefsThatNameOneAnotherAreFollowed) {
   EXPECT_EQ(fact("commit"), "none");
 }
 
-// Bug: of a line that the bound cuts the begin was taken for the name of another ref.
+// Bug: the start of a line that the bound cuts was taken for the name of another ref.
 TEST_F(GitLimitsTest, PackedRefsAreReadUpToTheLimit) {
   std::filesystem::remove(folder_.path() + "/.git/refs/heads/trunk");
   const auto write_refs = [this](const std::string& name, size_t bytes) {

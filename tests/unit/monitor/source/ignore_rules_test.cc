@@ -76,7 +76,7 @@ TEST(IgnoreRulesTest, RulesBeyondTheBoundAreNotRead) {
   for (size_t i = 0; i < kIgnoreFileBytesMax / 8; ++i) some += "nothing\n";
   some += "after\n";
   rules.add(some, "");
-  EXPECT_FALSE(rules.ignores("after", false));  // of the file only kIgnoreFileBytesMax are looked at
+  EXPECT_FALSE(rules.ignores("after", false));  // of the file only kIgnoreFileBytesMax are read
   rules.add("nothing", "");
   for (size_t i = 0; i < 2; ++i) rules.add(some, "");
   rules.add("late", "");

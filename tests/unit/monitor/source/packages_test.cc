@@ -34,7 +34,7 @@ TEST(PackagesTest, NamesAndVersionsComeFromTheMetadataAndTheFirstPathWins) {
 }
 
 TEST(PackagesTest, NameAndVersionAreFoundAsFarAsTheHeadOfTheMetadataReaches) {
-  // Bug: of a line that the bound cut the begin was the name or the version.
+  // Bug: the start of a line that the bound cut was the name or the version.
   const TempFolder folder;
   const auto write = [&folder](const std::string& name, size_t bytes) {
     const std::string end = "\nName: " + name + "\nVersion: 1.23\n", begin = "Summary: ";

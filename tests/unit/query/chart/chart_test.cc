@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: cells are exact at every zoom, whatever the values, the order of magnitude of x and the form in which a store
 // hands out its rows.
-// Method: random rows with NaN, infinities, zeros of both signs and bursts of steps, held against a model that looks at
+// Method: random rows with NaN, infinities, zeros of both signs and bursts of steps, held against a model that reads
 // every row by itself; sources that give points in random pieces, or summaries.
 #include "query/chart/chart.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: each smoother is the formula that its header gives, on points and on cells.
-// Method: values worked out by hand; the sums written out as they stand in the formula, on random rows.
+// Method: values worked out by hand; the sums written out as they are in the formula, on random rows.
 #include "query/chart/smooth.h"
 
 #include <gtest/gtest.h>

@@ -273,7 +273,7 @@ TEST_F(LongSeriesTest, WithoutLevelsOrWithLevelsOfOtherSegmentsTheChartIsTheSame
   check();
 }
 
-// What a chart of an open run found is remembered for the next one: segments that are gone by then are looked for anew.
+// What a chart of an open run found is kept for the next one: segments that are gone by then are searched for again.
 TEST_F(LongSeriesTest, ChartsOfAnOpenRunOutliveTheMergingOfItsSegments) {
   set_compaction_gather_for_testing(60'000'000'000);
   BulkWriter writer(run_, identity(), {{"loss", ValueType::kFloat32}});
@@ -347,7 +347,7 @@ TEST_F(LongSeriesTest, LevelsOverTimesAreReadWithThoseOverStepsWhereTheyAreAsked
   EXPECT_EQ(*look.coarse_levels(1, 1, false), both);
 }
 
-// Of a long log they are listed by an index: the pages with their data are not looked at.
+// Of a long log they are listed by an index: the pages with their data are not read.
 TEST_F(LongSeriesTest, SegmentsAreListedByAnIndexWhereThereAreLevels) {
   auto db = Sqlite::open(log_long(), SqliteOpen::kRead, 1000);
   ASSERT_TRUE(db.ok());

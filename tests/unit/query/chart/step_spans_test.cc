@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: a run whose pieces overlap beyond all measure is not looked at piece by piece: that is said, and all rows are
+// Goal: a run whose pieces overlap beyond all measure is not checked piece by piece: that is said, and all rows are
 // decoded. Method: two ranks that log some of the steps of a third, and a bound as large as the work, or one less.
 #include "query/chart/step_spans.h"
 

@@ -193,7 +193,7 @@ TEST_F(RunsQueryTest, AResumedRunIsReadAgain) {
 }
 
 TEST_F(RunsQueryTest, AWriterWithoutAnEndIsReadEachTimeUntilItIsLongSilent) {
-  // Its host is not ours: whether it lives nobody here can tell, and it may come back.
+  // Its host is not ours: whether it lives is unknown here, and it may come back.
   auto writer = builder_.writer(builder_.run("a", "one"));
   writer.log("loss", 0, 1.0).commit();
   writer.heartbeat(realtime_us());
@@ -249,7 +249,7 @@ TEST_F(RunsQueryTest, APipeInPlaceOfTheCatalogIsMadeAnew) {
   EXPECT_EQ(list().read, 0u);
 }
 
-// Whoever may write into the store must not make a listing of ours write, or make, a file elsewhere.
+// A user who may write into the store must not make a listing of ours write, or make, a file elsewhere.
 TEST_F(RunsQueryTest, LinksInPlaceOfTheCatalogAndItsLockAreNotFollowed) {
   three_runs();
   TempFolder elsewhere;
@@ -285,7 +285,7 @@ TEST_F(RunsQueryTest, ACatalogOfAnotherVersionOrStoreIsMadeAnew) {
 }
 
 // Bug: a row whose folder was changed to "../../x" was listed with a folder outside the store for good: its sign held,
-// and nobody looked whether the two were a run's place at all.
+// and it was not checked whether the two were a run's place at all.
 // Promise P12: A row of the catalog leads no reader out of the store.
 TEST_F(RunsQueryTest, ARowOfNoRunsFolderIsDroppedAndLeadsNobodyOutOfTheStore) {
   three_runs();
@@ -419,17 +419,17 @@ TEST_F(RunsQueryTest, ARunIsFoundByTheVersionsItUsedAndMade) {
 }
 
 TEST_F(RunsQueryTest, ARunIsFoundByItsAlertsAndTheWordOfDroppedOnesIsNone) {
-  auto writer = builder_.writer(builder_.run("p", "told"));
+  auto writer = builder_.writer(builder_.run("p", "alerted"));
   for (const char* title : {"NaN", "NaN again"})
     writer.event(EventType::kAlert, {}, 0, Value::Map{{"level", "warn"}, {"title", title}});
   writer.event(EventType::kAlert, {}, 0, Value::Map{{"dropped", int64_t{16}}});
   writer.finish();
   builder_.writer(builder_.run("p", "silent")).finish();
   for (int round = 0; round < 2; ++round) {  // read from the runs, then from the catalog
-    EXPECT_EQ(ids(list("alerts > 0")), "told");
-    EXPECT_EQ(ids(list("alerts = 2")), "told");
+    EXPECT_EQ(ids(list("alerts > 0")), "alerted");
+    EXPECT_EQ(ids(list("alerts = 2")), "alerted");
     EXPECT_EQ(ids(list("alerts = 0")), "silent");
-    EXPECT_EQ(ids(list("alerts <= 2", "-alerts")), "told silent");
+    EXPECT_EQ(ids(list("alerts <= 2", "-alerts")), "alerted silent");
     EXPECT_EQ(ids(list("missing(alerts)")), "");
   }
 }
@@ -465,7 +465,7 @@ TEST_F(RunsQueryTest, OfVeryManyInputsTheFirstAreListedAndTheRestIsSaid) {
   EXPECT_NE(found.problems[0].find("p/many: 2 of its inputs"), std::string::npos) << found.problems[0];
 }
 
-// A listing that is given up, or is killed, keeps what people look at first.
+// A listing that is given up, or is killed, keeps what people read first.
 TEST_F(RunsQueryTest, RunsAreReadNewestFirstWhateverTheyAreCalled) {
   const std::vector<std::string> newest_first = {"m", "z", "a", "k", "b"};
   int64_t age_s = 1000;

@@ -168,7 +168,7 @@ class CompactedTest : public ReadTest {
       std::fprintf(stderr, "the reader: %s\n", what.c_str());
       ::_exit(1);
     };
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails meanwhile leaves no process behind
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails meanwhile leaves no process
     Follower follower;
     auto view = RunView::open(run_);
     for (bool ended = false, more = true; !ended || more;) {

@@ -86,7 +86,7 @@ TEST_F(HistoryTest, RepeatedAndRewoundStepsShowTheLastRowAndAllRowsOnRequest) {
 
 TEST_F(HistoryTest, ALaterAttemptWinsWhereItRepeatsSteps) {
   auto second =
-      builder_.writer(run_, {.attempt = 2, .started_us = kBuilderStartUs - kSecondUs});  // its clock is behind
+      builder_.writer(run_, {.attempt = 2, .started_us = kBuilderStartUs - kSecondUs});  // its clock is earlier
   second.log("loss", 2, 20).log("loss", 3, 30).finish();
   auto first = builder_.writer(run_, {.attempt = 1});
   first.log("loss", 0, 0).log("loss", 1, 1).log("loss", 2, 2).finish();

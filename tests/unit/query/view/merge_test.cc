@@ -49,7 +49,7 @@ TEST(MergeTest, ANullTakesBackTheExplicitValueAndTheLastOneShowsAgain) {
   EXPECT_EQ(to_json(merge_summary({one, two}, merge_metrics({one, two}))), R"({"acc":0.9})");
 }
 
-// Each key was looked for among all: 100,000 took minutes, of a listing and of the training that asked for its summary.
+// Each key was compared with all: 100,000 took minutes, of a listing and of the training that asked for its summary.
 TEST(MergeTest, ASummaryOfVeryManyKeysTakesATimeThatGrowsAsTheyDo) {
   constexpr uint32_t kKeys = 100'000;
   WriterSnapshot one = writer(1, 1);

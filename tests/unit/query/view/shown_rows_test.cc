@@ -2,7 +2,7 @@
 // Goal: after a resume the numbers of a metric are those of all rows that are shown, and few rows are decoded for
 // them. Method: random runs (attempts that overlap, ranks, shapes, rows without a step,
 // steps and clocks that go back, two types of one name, NaN, equal times, compaction at random moments, one reader that
-// stays and one that comes anew) whose numbers are held against those of the decoded rows. The seed is printed:
+// stays and a new one) whose numbers are held against those of the decoded rows. The seed is printed:
 // TRACKER_TEST_SEED=…. Sums are of small integers, so that they do not depend on the grouping.
 #include "query/view/shown_rows.h"
 
@@ -25,7 +25,7 @@
 namespace tracker::internal {
 namespace {
 
-// The numbers of a metric as its rows tell them, each decoded.
+// The numbers of a metric from its rows, each decoded.
 MetricInfo by_all_rows(const std::vector<WriterSnapshot>& writers, History rows) {
   MetricInfo out;
   drop_shadowed(Shadow(writers), &rows);
@@ -183,12 +183,12 @@ class ShownRowsTest : public ReadTest {
         }
         if (stays == nullptr) stays = std::move(*RunView::open(run));
         else ASSERT_TRUE(stays->refresh().ok());
-        const auto anew = RunView::open(run);
+        const auto fresh = RunView::open(run);
         // What was compacted since the snapshot is read as it is now.
         if ((*random)() % 3 == 0) writers[(*random)() % writers.size()]->compact();
         const std::string what = fmt::format("round {}, look {}", round, look);
         *rested += expect_as_all_rows(stays.get(), what + ", the reader that stays");
-        (void)expect_as_all_rows(anew->get(), what + ", a new reader");
+        (void)expect_as_all_rows(fresh->get(), what + ", a new reader");
         if (HasFailure()) return;
       }
       for (const auto& writer : writers) segments_ += segments_of(writer->path()).size();
@@ -323,7 +323,7 @@ TEST_F(ShownRowsTest, ALaterResumeInFrontOfTheFirstCutsAnew) {
   EXPECT_EQ(expect_as_all_rows(view.get(), "after the second resume"), 2);
 }
 
-// The last row that is shown stands in a segment whose columns are gone: those before tell, and it is said each time.
+// The last row that is shown is in a segment whose columns are gone: those before count, and it is said each time.
 TEST_F(ShownRowsTest, WhatIsDamagedIsNamedAtEachLookAndTheRestCounts) {
   set_compaction_gather_for_testing(60'000'000'000);
   BulkWriter writer(run_, dead_writer(run_, builder_.store()), {{"loss"}});
