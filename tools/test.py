@@ -259,6 +259,12 @@ def sanitized(preset: str) -> Tally:
     return tally
 
 
+def python_tests(names: Sequence[str]) -> list[str]:
+    """The files of tests/python with these names, whatever their rooms are."""
+    rooms = ROOT / "tests" / "python"
+    return [str(path.relative_to(ROOT)) for name in names for path in rooms.glob(f"*/test_{name}.py")]
+
+
 def python_under_asan() -> Tally:
     """The quick tests of the bindings with the module of build-asan. The interpreter is none of ours: its runtime comes
     by LD_PRELOAD, and what it leaves behind is no leak of ours."""
@@ -272,7 +278,7 @@ def python_under_asan() -> Tally:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
     }
-    paths = [f"tests/python/test_{name}.py" for name in PYTHON_UNDER_ASAN]
+    paths = python_tests(PYTHON_UNDER_ASAN)
     return pytest("python-asan", *paths, jobs=JOBS, build="build-asan", env=env)
 
 
@@ -292,7 +298,7 @@ def python_under_tsan(prefix: Sequence[str]) -> Tally:
     # Behind the prefix: setarch itself runs in a layout that is not fixed yet.
     prefix = [*prefix, "env", f"LD_PRELOAD={' '.join(runtimes)}"]
     more = PYTHON_UNDER_TSAN_ALL if os.environ.get("TRACKER_SANITIZE_ALL") == "ON" else ()
-    paths = [f"tests/python/test_{name}.py" for name in (*PYTHON_UNDER_TSAN, *more)]
+    paths = python_tests((*PYTHON_UNDER_TSAN, *more))
     tally = pytest("python-tsan", *paths, build="build-tsan", env=env, prefix=prefix)
     for report in sorted(LOGS.glob(f"{reports.name}.*"))[:TSAN_REPORTS_SHOWN]:
         show_tail(report)

@@ -67,25 +67,26 @@ scenario() {
     # F13: as long again without the readers; the real limit of the WAL is reached within the hour
     parked_reader) native parked_reader "TRACKER_TEST_SECONDS=$(of 3600)" parked_reader ;;
     # F14, F17
-    resume) python resume "TRACKER_TEST_KILLS=$(of 1000)" 'test_resume.py -k killed_and_resumed_twice' ;;
+    resume) python resume "TRACKER_TEST_KILLS=$(of 1000)" 'process/test_resume.py -k killed_and_resumed_twice' ;;
     fuse) native fuse "TRACKER_TEST_SECONDS=$(of 60)" fuse_store ;;
     # F20: at every byte
     cut) soak cut "TRACKER_TEST_KILLS=1" "$build/tests/unit_storage" '--gtest_filter=CutTest*' ;;
     # F22: two stops
     frozen) native frozen "TRACKER_TEST_SECONDS=$(of 3600)" frozen ;;
     # F26, F27
-    spike) python spike "TRACKER_TEST_POINTS=$(of 10000000)" test_spike.py ;;
+    spike) python spike "TRACKER_TEST_POINTS=$(of 10000000)" reading/test_spike.py ;;
     many_runs)
-      python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
+      python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" reading/test_many_runs.py ;;
     # 1 GB of output, byte for byte
-    console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
+    console) python console "CONSOLE_BYTES=$(of 1000000000)" 'console/test_console_fd.py -k byte_for_byte' ;;
     # F28: one after the other, each needs twice the size on the disk
     large_artifact)
-      python large_artifact "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k rewritten'
-      python large_artifact_killed "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k killed' ;;
+      python large_artifact "TRACKER_TEST_BYTES=$(of 20000000000)" 'artifacts/test_large_artifact.py -k rewritten'
+      python large_artifact_killed "TRACKER_TEST_BYTES=$(of 20000000000)" \
+        'artifacts/test_large_artifact.py -k killed' ;;
     # F29
-    cycles) python cycles "TRACKER_TEST_CYCLES=$(of 100000)" test_cycles.py ;;
-    month) python month "TRACKER_TEST_POINTS=$(of 1000000000)" test_month.py ;;
+    cycles) python cycles "TRACKER_TEST_CYCLES=$(of 100000)" process/test_cycles.py ;;
+    month) python month "TRACKER_TEST_POINTS=$(of 1000000000)" process/test_month.py ;;
     *) echo "unknown: $1" >&2 && exit 2 ;;
   esac
 }

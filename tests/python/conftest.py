@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Fixtures: a store of its own for each test, runs that are always ended, and scripts in processes of their own."""
+"""Fixtures: a store of its own for each test, runs that are always ended, and scripts in processes of their own.
+
+The folders are the rooms of the package: recording (calls), process (start, end, signals, forks, ranks), store (files,
+damage, recovery), reading, cli, media, console, artifacts, exchange, compat (drop-ins), server; old_versions reads
+tests/compat."""
 
 from __future__ import annotations
 

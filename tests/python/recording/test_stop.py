@@ -118,7 +118,7 @@ def notes_of(folder: str) -> list[str]:
         "r = run.read_run(pathlib.Path(sys.argv[2]))\n"
         "print(*[e.payload['kind'] for w in r.writers for e in w.events() if e.kind == 5])"
     )
-    reader = str(Path(__file__).parent.parent / "second_reader")
+    reader = str(Path(__file__).parents[2] / "second_reader")
     done = subprocess.run([sys.executable, "-c", code, reader, folder], capture_output=True, text=True, check=True)
     return done.stdout.split()
 

@@ -16,7 +16,7 @@ import tracker
 from tracker._recording import gpu_trial
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
-SOURCE = Path(__file__).parents[1] / "support" / "nvml_stub.cc"
+SOURCE = Path(__file__).parents[2] / "support" / "nvml_stub.cc"
 
 # Logs until the part of the run's environment is there, ends the run, and has no child then.
 RUN = """

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import tracker
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[3] / "README.md"
 
 
 def blocks() -> list[list[str]]:

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import tracker
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RUNS = int(os.environ.get("TRACKER_TEST_RUNS", "2000"))
 POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "2000000"))
 TEMPLATES = 64  # of many_runs

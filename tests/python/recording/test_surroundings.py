@@ -393,7 +393,7 @@ def test_ranks_that_are_observed_say_how_busy_they_are(script: Script) -> None:
 
 @pytest.fixture
 def second() -> Iterator[ModuleType]:
-    folder = str(Path(__file__).parent.parent / "second_reader")
+    folder = str(Path(__file__).parents[2] / "second_reader")
     sys.path.insert(0, folder)
     before = set(sys.modules)
     import run as module  # type: ignore[import-not-found]

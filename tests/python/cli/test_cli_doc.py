@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import tracker
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 PROGRAM = f"{sys.executable} -m tracker"
 ARTIFACT_ACTIONS = ("ls", "show", "get", "put", "verify", "alias", "tag", "lineage")
 COMMANDS = (

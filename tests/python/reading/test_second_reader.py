@@ -25,7 +25,7 @@ Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def second() -> Iterator[ModuleType]:
-    folder = str(Path(__file__).parent.parent / "second_reader")
+    folder = str(Path(__file__).parents[2] / "second_reader")
     sys.path.insert(0, folder)
     before = set(sys.modules)
     try:
@@ -257,7 +257,7 @@ def test_keys_of_a_config_are_paths_and_a_project_may_be_called_anything(second:
 def test_the_batch_in_the_documentation_of_http_is_one(second: ModuleType) -> None:
     import batch  # type: ignore[import-not-found]
 
-    docs = Path(__file__).parents[2] / "docs" / "formats"
+    docs = Path(__file__).parents[3] / "docs" / "formats"
     example = (docs / "http.md").read_text().split("### A worked example")[1].split("```")[1]
     of_frame = (docs / "frame.md").read_text().split("## A worked example")[1].split("```")[1]
     whole = example_bytes(example.replace("5446524d …", example_bytes(of_frame).hex()))

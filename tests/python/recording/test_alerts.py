@@ -171,7 +171,7 @@ def test_a_second_reader_finds_them(run: tracker.Run) -> None:
         "import sys; sys.path.insert(0, sys.argv[1]); import run, pathlib\n"
         "print(run.read_run(pathlib.Path(sys.argv[2])).alerts())"
     )
-    reader = Path(__file__).parent.parent / "second_reader"
+    reader = Path(__file__).parents[2] / "second_reader"
     done = subprocess.run(
         [sys.executable, "-c", code, str(reader), folder], capture_output=True, text=True, check=True, timeout=60
     )

@@ -70,7 +70,7 @@ def test_a_killed_job_goes_on_in_the_same_run_and_is_read_while_it_runs(tmp_path
 
 
 def test_the_example_of_the_documentation_records_what_it_logs(tmp_path: Path) -> None:
-    program = Path(__file__).resolve().parents[2] / "examples" / "compat" / "train_wandb.py"
+    program = Path(__file__).resolve().parents[3] / "examples" / "compat" / "train_wandb.py"
     env = {**os.environ, "PYTHONPATH": PACKAGE_ROOT, "WANDB_RUN_ID": "shown"}
     subprocess.run([sys.executable, str(program)], env=env, cwd=tmp_path, check=True)
     stored = tracker.open_run("mnist/shown")
