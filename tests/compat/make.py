@@ -76,9 +76,10 @@ run = tracker.init(project="compat", id="segments", quiet=True, on_full="block")
 rng = np.random.default_rng(1)
 for i in range(1500):
     run.log({"loss": 1 / (1 + i) + rng.normal() * 0.01, "epoch": i // 100}, step=i if i % 50 else i - 30)
-    run.log({"lr": 0.5e-3 * (1 + np.cos(np.pi * i / 1500)), "smooth": 1e-3 * i * i,
-             "acc": float("nan") if i % 40 == 7 else round(rng.random(), 4), "percent": round(rng.random(), 4) * 100},
-            step=i)
+    if i % 12 == 0:
+        run.log({"lr": 0.5e-3 * (1 + np.cos(np.pi * i / 1500)), "smooth": i * i,
+                 "acc": float("nan") if i % 84 == 0 else round(rng.random(), 4),
+                 "percent": round(rng.random(), 4) * 100}, step=i)
     if i % 3 == 0:
         run.log({"grad": np.float32(rng.normal()), "scale": ml_dtypes.bfloat16(2.0 ** (i % 9))})
     if i % 100 == 0:
