@@ -46,7 +46,7 @@ print(len(again.history("a").values), again.problems)
 """
 
 
-# Promise P5: A reader of a run is told how many rows of a dead process could not be stored, and why.
+# Promise P5: A reader of a run is warned how many rows of a dead process could not be stored, and why.
 @pytest.mark.parametrize("way", ["open", "list"])
 def test_rows_that_wait_in_a_journal_are_named_at_the_first_reading_with_the_reason(script: Script, way: str) -> None:
     assert script(WRITER, timeout=100).returncode == -9
