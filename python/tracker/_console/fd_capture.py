@@ -254,7 +254,7 @@ class _Tail:
         return GuardedFd(os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC))
 
     def _keep_open(self) -> None:
-        """Where the program has closed ours: opens it again by the program's own descriptor, if that is the same file."""
+        """Where the program has closed ours: opens it again by the program's descriptor, if that is the same file."""
         if self._file.is_ours() or self._reported:
             return
         try:
