@@ -167,7 +167,7 @@ def runs(
     names one: then NotFoundError. Raises ValueError with the column of a mistake in where or sort, LimitError beyond
     their bounds; damaged runs are named by a RuntimeWarning. Runs whose process died are recovered first.
     Threads: any. Cost: a stat a run and a read of every run that changed since the last listing; the runs themselves
-    are opened when they are looked at.
+    are opened when they are read.
     """
     from tracker._reading.find_runs import list_runs
 

@@ -11,7 +11,7 @@ At the end of the process the handlers of atexit that were registered after the 
 empties the queues of values; what those before it log then is stored in the call (exiting).
 
 The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and
-the core's exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread ends no run.
+the core's exit handler ends what was not finished. threading.excepthook is left alone: a dead thread ends no run.
 """
 
 from __future__ import annotations
@@ -362,7 +362,7 @@ def _install_hooks() -> None:
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         try:
-            # An interrupt's end holds whatever the exit code is: only one that nobody has handled counts (_at_exit).
+            # An interrupt's end holds whatever the exit code is: only one that was not handled counts (_at_exit).
             if not _interactive() and not isinstance(error, KeyboardInterrupt):
                 _note(error)
         finally:
@@ -376,7 +376,7 @@ def _install_hooks() -> None:
 def _at_exit() -> None:
     """Empties the queues of values. Notes the exception that the interpreter has kept as the one that ends it, also
     where a hook that replaced ours has not called it. After Ctrl-C it ends the runs, for the process dies by SIGINT
-    then. Otherwise the core does, which is told the exit code."""
+    then. Otherwise the core does, which gets the exit code."""
     global exiting
     exiting = True
     last = getattr(sys, "last_value", None)

@@ -110,7 +110,7 @@ class _Walk:
     __slots__ = ("above", "left", "refused")
 
     def __init__(self, refused: Refused | None = None) -> None:
-        self.above: set[int] = set()  # ids of the values that hold the one looked at
+        self.above: set[int] = set()  # ids of the values that hold the current one
         self.left = VALUES_MAX
         self.refused = refused  # what stays out of a mapping; None: media and the unread are shown as text
 

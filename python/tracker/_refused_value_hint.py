@@ -12,7 +12,7 @@ LOOKED_AT = 100  # of a list
 
 
 def hint(value: Any) -> str:
-    """ "; tracker.Table(frame) takes it", or the like; "" where nobody knows."""
+    """ "; tracker.Table(frame) takes it", or the like; "" where none is known."""
     try:
         found = _hint(value)
     except Exception:  # what a foreign attribute raises
@@ -71,7 +71,7 @@ def _hint(value: Any) -> str:
     if hasattr(value, "__next__") or isinstance(value, (range, type({}.keys()), type({}.values()))):
         return "list(x) has its values: tracker.Histogram(list(x)) takes them, a dict with a key each too"
     if isinstance(value, BaseException):
-        return "str(x) is a text, run.alert(title, text) tells people"
+        return "str(x) is a text, run.alert(title, text) reports it"
     if callable(value):
         return "log what it returns: x()"
     if getattr(value, "__dict__", None):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Charts that can be read: ranks apart, noise that is no news, names that are too long.
 
-Method: runs are recorded, `tracker ui` shows them, and the page and the pixels of its canvases are looked at.
+Method: runs are recorded, `tracker ui` shows them, and the page and the pixels of its canvases are checked.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     assert (account["lost"], account["doubled"]) == ("0", "0")
     for section in ("Environment", "Metrics", "Artifacts", "System", "Output", "Account", "Writers", "look further"):
         assert section in output
-    # What it proposes at its end works as it stands, in the folder where it was called.
+    # What it proposes at its end works unchanged, in the folder where it was called.
     looks, _, browser = output.partition("look further")[2].partition("\n\n== see it in the browser:\n")
     proposed = [line for line in looks.splitlines()[1:] if not line.startswith("   #")]
     assert len(proposed) == 6

@@ -108,7 +108,7 @@ def test_cpp_header_with_other_compiler_flags(run: Run, prefix: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["gcc", "-std=c17"], ["g++", "-std=c++11"]], ids=" ".join)
-def test_c_header_stands_alone(run: Run, prefix: Path, tmp_path: Path, compiler: list[str]) -> None:
+def test_c_header_compiles_alone(run: Run, prefix: Path, tmp_path: Path, compiler: list[str]) -> None:
     source = tmp_path / ("one.c" if compiler[0] == "gcc" else "one.cc")
     source.write_text("#include <tracker/tracker.h>\n")
     run([*compiler, *WARNINGS, "-fsyntax-only", f"-I{prefix}/include", source])

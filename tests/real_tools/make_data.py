@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes tests/data/import anew by the tools: .venv-import/bin/python tests/real_tools/make_data.py FOLDER"""
+"""Writes tests/data/import again by the tools: .venv-import/bin/python tests/real_tools/make_data.py FOLDER"""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def on_a_terminal(command: list[str]) -> bytes:
     process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its)
     os.close(its)
     out = b""
-    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+    with contextlib.suppress(OSError):  # EIO: no process has the other end open
         while piece := os.read(ours, 1 << 16):
             out += piece
     os.close(ours)

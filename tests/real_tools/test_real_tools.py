@@ -2,7 +2,7 @@
 """Goal: what the current versions of TensorBoard, W&B, MLflow, Trackio and SwanLab write is read, and TensorBoard
 reads what we write.
 
-Method: the files of tests/data/import are made anew by the tools that are installed here (tools/test-import.sh).
+Method: the files of tests/data/import are made again by the tools that are installed here (tools/test-import.sh).
 """
 
 from __future__ import annotations

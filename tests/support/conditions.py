@@ -2,7 +2,7 @@
 """The only list of reasons for which a Python test is left out, and the only place that skips.
 
 tests/support/conditions.h is the same for C++; `tools/tidy.py` refuses `pytest.skip` and its like elsewhere. A test
-says what it needs in its first line: `needs(conditions.STRACE)`; where only trying tells: `skip_where(..., REASON)`.
+says what it needs in its first line: `needs(conditions.STRACE)`; where only a trial shows: `skip_where(..., REASON)`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: tests/fault/README.md says of each fault program what it breaks, so that nobody looks for a missing one.
+"""Goal: tests/fault/README.md says of each fault program what it breaks, so that no reader searches for a missing one.
 
 Method: the programs that CMakeLists.txt builds are held against the rows of the tables.
 Bug: seventeen programs had none.

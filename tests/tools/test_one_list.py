@@ -60,13 +60,13 @@ def test_the_docstring_of_init_lists_every_option_with_its_default() -> None:
 
 
 def test_the_docstring_of_init_and_the_documents_name_the_same_variables() -> None:
-    told = set()
+    documented = set()
     for names, text in ((text.split(": ")[0].split(", "), text) for text in documented_options().values()):
-        told |= set(zip(names, re.findall(r"TRACKER_[A-Z_]+", text), strict=False))
+        documented |= set(zip(names, re.findall(r"TRACKER_[A-Z_]+", text), strict=False))
     table = re.findall(
         r"^\| `(TRACKER_[A-Z_]+)` \| `(\w+)` \|", (ROOT / "docs/environment.md").read_text(), re.MULTILINE
     )
-    assert told == {(option, variable) for variable, option in table}
+    assert documented == {(option, variable) for variable, option in table}
 
 
 def status_fields() -> set[str]:

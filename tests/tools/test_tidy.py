@@ -130,7 +130,7 @@ def test_a_test_that_nothing_builds_is_found() -> None:
 
 
 def test_a_skip_outside_the_one_list_is_found() -> None:
-    word = "sk" + "ip"  # this file is looked at too
+    word = "sk" + "ip"  # this file is checked too
     cpp, python = f"  GTEST_{word.upper()}();\n", f"    pytest.{word}('no')\n"
     found = problems(tidy.scattered_skips, {"tests/unit/a_test.cc": cpp, "tests/python/test_a.py": python})
     assert [line.split(": ")[0] for line in found] == ["tests/unit/a_test.cc:1", "tests/python/test_a.py:1"]

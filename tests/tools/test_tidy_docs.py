@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each number and default that a document tells is the code's: a planted difference is found, the right one passes.
+"""Each number and default that a document gives is the code's: a planted difference is found, the right one passes.
 
 Method: repositories of a few lines, as dicts from path to text.
 """
@@ -21,7 +21,7 @@ FILLS = 'fill(&o->mode, "mode", "TRACKER_MODE", "local");\nfill(&o->on_full, "on
         ("python/tracker/_recording/init.py", '"""Opens.\n\n    mode: where to; default "%s".\n"""\n'),
     ],
 )
-def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str) -> None:
+def test_a_default_of_init_is_the_same_wherever_it_is_documented(path: str, text: str) -> None:
     code = {tidy_docs.LAUNCH: FILLS}
     assert list(tidy_docs.defaults({**code, path: text % "local"})) == []
     (problem,) = tidy_docs.defaults({**code, path: text % "online"})
@@ -29,7 +29,7 @@ def test_a_default_of_init_is_the_same_wherever_it_is_told(path: str, text: str)
     assert "'local'" in problem
 
 
-def test_variables_are_told_exactly_where_they_are_read() -> None:
+def test_variables_are_documented_exactly_where_they_are_read() -> None:
     read = {"src/run/a.cc": 'env("TRACKER_A")\n', "docs/environment.md": "| `TRACKER_A` | – |\n"}
     assert list(tidy_docs.variables(read)) == []
     assert list(tidy_docs.variables({**read, "src/run/b.cc": 'env("TRACKER_B")\n'}))

@@ -2,7 +2,7 @@
 """Goal: the list of variables that `tracker doctor` goes by has all that the code reads, and each is documented.
 
 Method: src/model/variables.h against the names in the code and in docs/environment.md. Bug: the list was written by
-hand in the command, had eight of thirteen, and doctor said of documented variables that nobody reads them.
+hand in the command, had eight of thirteen, and doctor said of documented variables that no code reads them.
 """
 
 from __future__ import annotations

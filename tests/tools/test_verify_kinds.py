@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Goal: docs/cli.md says of every kind of finding that `tracker verify` reports what it means.
 
-Method: the kinds in the code against the table and the list of notes. Bug: `levels` and `artifact` stood nowhere.
+Method: the kinds in the code against the table and the list of notes. Bug: `levels` and `artifact` were nowhere.
 """
 
 from __future__ import annotations

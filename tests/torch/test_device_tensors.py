@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: nobody waits for a device whose values are logged, none is lost in silence, no graph is kept (F23).
+"""Goal: no call waits for a device whose values are logged, none is lost in silence, no graph is kept (F23).
 
 Method: a stand-in for the driver, whose copies arrive when the test says so, under real tensors that fail when somebody
 asks for their value; where there is a GPU, the real driver with synchronisation made an error.
@@ -26,7 +26,7 @@ from tracker._recording import device_values
 
 
 class OnDevice(torch.Tensor):
-    """Says that it lies on a GPU; whoever asks for its value waits for that GPU."""
+    """Says that it lies on a GPU; a call that asks for its value waits for that GPU."""
 
     is_cuda = True
 
@@ -275,7 +275,7 @@ def test_a_tensor_that_cannot_be_copied_so_is_waited_for(store: Path, driver: Dr
     assert tracker.open_run(run.id).series() == ["lr"]
 
 
-def test_while_a_graph_is_captured_nobody_calls_the_driver(store: Path, driver: Driver) -> None:
+def test_while_a_graph_is_captured_no_thread_calls_the_driver(store: Path, driver: Driver) -> None:
     with tracker.init(project="t", quiet=True, strict=True) as run:
         run.log({"loss": on_device(1.0)}, step=0)
         driver.capturing = True

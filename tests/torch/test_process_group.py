@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Goal: ranks of a process group that no launcher has named find the run of rank 0 through the group's store.
 
-Method: three processes with gloo over TCP, told their ranks by arguments alone, as plain `python` on several nodes is.
+Method: three processes with gloo over TCP, given their ranks by arguments alone, as plain `python` on several nodes is.
 """
 
 from __future__ import annotations

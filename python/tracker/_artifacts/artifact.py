@@ -17,7 +17,7 @@ from tracker import _arguments, _core, _open_runs
 from tracker._artifacts.checked_arguments import copy_choice, name_in_artifact, path_argument, text_argument
 from tracker._reading.stored_objects import ArtifactFile, Reading, StoredArtifact, artifact_of_pickle
 
-WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
+WAIT_SLICE_S = 0.2  # between two checks for Ctrl-C
 STAGING = "staging"
 # Errors of a disk, and of a place that is no folder.
 DISK_ERRORS = frozenset(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The relay of console="fd": a program of its own, started by fd_capture.py, that hands what was written on to where
 it was going, and a copy to the process of the run. It outlives a process that is killed, so that nothing of what that
-or its children have written is lost, and ends when nobody can write any more (decision 0028).
+or its children have written is lost, and ends when no process can write any more (decision 0028).
 
 Arguments: for each channel "<source>:<target>", numbers of descriptors; a source that is a terminal takes the size of
 its target. Descriptor COPY gets the copies, CONTROL gives orders. Imports nothing that is not built into the
@@ -25,13 +25,13 @@ CHUNK_BYTES = 64 * 1024
 # Limit: console="fd": bytes that wait for a recording process that is stopped, each stream. Beyond it: not recorded and
 # counted; the output itself goes on.
 OUTBOX_BYTES_MAX = 16 * 1024 * 1024
-# Between looks at a window that may change its size: nobody tells this process, which has no terminal of its own.
+# Between checks of a window that may change its size: this process gets no signal, as it has no terminal of its own.
 SIZE_LOOK_MS = 200
 DRAIN_LOOK_MS = 2
 
 
 class Outbox:
-    """Copies on their way to the process of the run, on a thread of its own: that process may stand still."""
+    """Copies on their way to the process of the run, on a thread of its own: that process may be stopped."""
 
     def __init__(self, channels: int) -> None:
         self._changed = threading.Condition()
@@ -49,7 +49,7 @@ class Outbox:
             if self._waiting[channel] + len(chunk) > OUTBOX_BYTES_MAX:
                 self._cut[channel] += len(chunk)
                 return
-            self._tell_cut(channel)
+            self._report_cut(channel)
             self._waiting[channel] += len(chunk)
             self._frames.append((channel, FRAME.pack(DATA, channel, len(chunk)), chunk))
             self._changed.notify()
@@ -57,7 +57,7 @@ class Outbox:
     def drained(self) -> None:
         with self._changed:
             for channel in range(len(self._cut)):
-                self._tell_cut(channel)
+                self._report_cut(channel)
             self._frames.append((0, FRAME.pack(DRAINED, 0, 0), b""))
             self._changed.notify()
 
@@ -67,7 +67,7 @@ class Outbox:
             self._changed.notify()
         self._thread.join(seconds)
 
-    def _tell_cut(self, channel: int) -> None:
+    def _report_cut(self, channel: int) -> None:
         if self._cut[channel]:
             self._frames.append((channel, FRAME.pack(CUT, channel, self._cut[channel]), b""))
             self._cut[channel] = 0
@@ -115,7 +115,7 @@ class Channel(threading.Thread):
                         break
                     write_all(self.target, chunk)
                     self._outbox.data(self._number, chunk)
-        except OSError:  # nobody reads any more, or nobody has the other end of the terminal
+        except OSError:  # the pipe has no reader, or the terminal has no other end
             pass
         with self._busy:
             self._ended = True
@@ -175,7 +175,7 @@ def obey(channels: list[Channel], outbox: Outbox, terminals: list[Channel]) -> N
         if listening and orders.poll(pause):
             order = os.read(CONTROL, 64)
             wanted += len(order)
-            listening = bool(order)  # nobody is left who could ask
+            listening = bool(order)  # no process is left that could ask
             if not listening:
                 os.close(CONTROL)
         elif not listening:

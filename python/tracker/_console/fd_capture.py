@@ -36,7 +36,7 @@ DRAIN_MS_MAX = 2_000
 # Limit: console="fd": ms to flush the C library's stdout and stderr at the start and end of a run. Beyond it: what it
 # holds is printed later and not recorded.
 FLUSH_MS_MAX = 200
-# Between looks at a file, and what it may have grown: of more than is recorded of a minute the rest is only counted.
+# Between reads of a file, and what it may have grown: of more than is recorded of a minute the rest is only counted.
 TAIL_LOOK_MS = 200
 # Limit: console="fd": bytes that a redirected file may grow between two reads. Beyond it: not recorded and counted.
 TAIL_BYTES_MAX = 16 * 1024 * 1024
@@ -51,7 +51,7 @@ class _Relay:
         self._drained = threading.Semaphore(0)
         self._lock = threading.Lock()  # of the next two: one of two threads closes the channels
         self._let_go = self._taken_over = False
-        self._ending = self._told = False
+        self._ending = self._reported = False
         self._handing: list[threading.Thread] = []
         self._ended = threading.Event()
         self._held, self._taken = b"", 0  # of the copies: what was read last, and how much of it is taken
@@ -113,7 +113,7 @@ class _Relay:
         if closed:  # nothing can be recorded any more
             for channel in self._channels:
                 channel.restore()
-            self._tell_closed()
+            self._report_closed()
         elif self._taken_over:
             self._take_over()
         self._copies.close()
@@ -152,11 +152,11 @@ class _Relay:
             out += chunk
         return out
 
-    def _tell_closed(self) -> None:
+    def _report_closed(self) -> None:
         with self._lock:
-            if self._told:
+            if self._reported:
                 return
-            self._told = True
+            self._reported = True
         for stream in self._streams:
             stream.note(f"some output after this line may be missing here: {CLOSED}")
         say(
@@ -164,11 +164,11 @@ class _Relay:
             "may be missing in the record"
         )
 
-    def _tell_late(self) -> None:
+    def _report_late(self) -> None:
         for stream in self._streams:
             stream.note(
                 "output after this line may be missing here: "
-                f"whoever reads it did not take it within {DRAIN_MS_MAX // 1000} s of the end of the run"
+                f"its reader did not take it within {DRAIN_MS_MAX // 1000} s of the end of the run"
             )
 
     def _take_over(self) -> None:
@@ -202,9 +202,9 @@ class _Relay:
 
     def _ask(self, end: float, leaves: bool) -> None:
         if not self._copies.is_ours() or not self._orders.is_ours():
-            # Nobody can be asked; but the copies end when the relay does, which has nothing left to wait for.
+            # No relay can be asked; but the copies end when the relay does, which has nothing left to wait for.
             if not (leaves and self._copies.is_ours() and self._ended.wait(DRAIN_MS_MAX / 1000)):
-                self._tell_closed()
+                self._report_closed()
             return
         try:
             self._orders.write(b"d")
@@ -213,7 +213,7 @@ class _Relay:
         while not self._ended.is_set() and not self._drained.acquire(timeout=0.05):
             if time.monotonic() >= end:
                 if self._ending:
-                    self._tell_late()
+                    self._report_late()
                 return
 
     def end(self) -> None:
@@ -229,7 +229,7 @@ class _Relay:
 
 
 class _Tail:
-    """A file that is written by whoever has it, read as it grows; nothing of the program is touched."""
+    """A file that any process may write, read as it grows; nothing of the program is touched."""
 
     def __init__(self, descriptor: int, stream: Stream) -> None:
         import fcntl
@@ -240,7 +240,7 @@ class _Tail:
         self._file = self._open()
         size = os.fstat(descriptor).st_size
         self._at = size if flags & os.O_APPEND else os.lseek(descriptor, 0, os.SEEK_CUR)
-        self._told = False
+        self._reported = False
         self._stop = threading.Event()
         self._lock = threading.Lock()
         threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
@@ -254,8 +254,8 @@ class _Tail:
         return GuardedFd(os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC))
 
     def _keep_open(self) -> None:
-        """Where the program has closed ours it is opened anew, by the program's own, if that is the same file still."""
-        if self._file.is_ours() or self._told:
+        """Where the program has closed ours: opens it again by the program's descriptor, if that is the same file."""
+        if self._file.is_ours() or self._reported:
             return
         try:
             again = self._open()
@@ -265,7 +265,7 @@ class _Tail:
             again.close()
         except OSError:  # the program has closed its own, too
             pass
-        self._told = True
+        self._reported = True
         self._stream.note(f"output after this line is missing here: {CLOSED}")
 
     def drain(self) -> None:
@@ -353,8 +353,8 @@ class _Capture:
 
 
 def flush() -> None:
-    """What Python and the C library hold back goes out, so that it stands where it was written. Of the C library it
-    goes later where another thread is within stdout or stderr, or nobody reads from them."""
+    """What Python and the C library hold back goes out, so that it is where it was written. Of the C library it
+    goes later where another thread is within stdout or stderr, or no process reads from them."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

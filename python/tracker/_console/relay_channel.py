@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What stands in the place of a terminal or a pipe while console="fd" records (fd_capture.py), and
+"""What replaces a terminal or a pipe while console="fd" records (fd_capture.py), and
 where the bytes that went through it become text of the runs. Threads: any."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Stream:
 
 
 class Replaced:
-    """A terminal or a pipe in whose place stands one of ours. `descriptors`: 1, 2 or both."""
+    """A terminal or a pipe that one of ours replaces. `descriptors`: 1, 2 or both."""
 
     def __init__(self, descriptors: list[int]) -> None:
         import fcntl
@@ -142,13 +142,13 @@ class Replaced:
         self.saved.close()
 
     def hand_on(self, stream: Stream) -> None:
-        """In the place of a relay that is gone, until nobody can write any more."""
+        """In the place of a relay that is gone, until no process can write any more."""
         try:
             while chunk := self.source.read(READ_BYTES):
                 view = memoryview(chunk)
                 while view and self.saved.is_ours():
                     view = view[self.saved.write(view) :]
                 stream.take(chunk)
-        except OSError:  # nobody reads, or the terminal has no other end
+        except OSError:  # the pipe has no reader, or the terminal has no other end
             pass
         self.close()

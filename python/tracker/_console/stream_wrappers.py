@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STREAMS = {"stdout": 1, "stderr": 2}  # numbers of docs/formats/records.md
 
 _cores: dict[int, tuple[_core.RunCore, ...]] = dict.fromkeys(STREAMS.values(), ())  # by stream
-# Number, stream, our wrapper, and what stood in the stream itself before (None: its class had the method).
+# Number, stream, our wrapper, and what the stream itself had before (None: its class had the method).
 _wrapped: list[tuple[int, Any, Callable[..., Any], Callable[..., Any] | None]] = []
 _writing = _local()  # .text: what a wrapper of this thread is handing on
 _wrapping = 0  # counts the times that streams were unwrapped: wrappers of an earlier time take nothing more
@@ -36,7 +36,7 @@ def add(core: _core.RunCore, streams: dict[str, int] = STREAMS) -> None:
         if core in _cores[number]:
             continue
         stream = getattr(sys, name, None)
-        # sys.stderr = sys.stdout is one stream; what stands there since an earlier run began is a further one.
+        # sys.stderr = sys.stdout is one stream; what was put there since an earlier run began is a further one.
         if not any(stream is wrapped for _, wrapped, *_ in _wrapped):
             _wrap(stream, number, _wrapping)
         _cores[number] = (*_cores[number], core)

@@ -2,9 +2,9 @@
 """Labels of classes, one rule for all media: a label is an int, a str or a bool, and a label, not a position.
 
 Whole floats and numbers of NumPy, torch and JAX are ints; bools beside ints are ints; beside texts all are texts.
-What occurs is a class, sorted; nothing stands between two numbers. `classes` says names or the order: a dict
+What occurs is a class, sorted; nothing is between two numbers. `classes` says names or the order: a dict
 {label: name}; a list of labels, in their order; or, for labels that are ints, a list of names for 0, 1, 2, … What
-occurs beside them comes after them under its own text. `ignore`: labels that stand for none, -100 where nobody says.
+occurs beside them comes after them under its own text. `ignore`: labels that stand for none, -100 by default.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def named(occur: Iterable[Label], classes: Any, remark: Callable[[str], None]) -
     further = [label for label in found if str(label) not in out]
     if further:
         shown = ", ".join(map(repr, further[:5])) + (", …" if len(further) > 5 else "")
-        remark(f"labels that are none of the classes stand after them: {shown}; classes={{label: name}} says each")
+        remark(f"labels that are none of the classes come after them: {shown}; classes={{label: name}} says each")
     for label in further:
         text = name_of(label)
         out[str(label)] = text if text not in out.values() else f"{text} (label)"

@@ -3,9 +3,9 @@
 
 What waits is bounded: 16 MiB in memory, beside it one larger value and 32 MiB of large documents. A value that finds no
 room is stored raw in the call, and so is what is left at the end of its run: one event, pixels as they are in a .npy
-file, anything else under its own kind. Nobody encodes it later (decision 0060). A call that cannot store raw waits
+file, anything else under its own kind. It is not encoded later (decision 0060). A call that cannot store raw waits
 shortly, then the value is dropped and counted. A call after our exit handler waits until the value is stored, for
-nobody would later. Threads: any. After fork() the child begins with an empty queue of its own.
+no thread would store it later. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class RawFiles(RunFiles):
 class Item:
     """A value on its way. Its encoder knows all but the payload."""
 
-    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "room", "settled", "size",
+    __slots__ = ("call", "claimed", "core", "done", "encoder", "given_up", "key", "payload", "place", "room", "size",
                  "step", "time_us", "unsynced")  # fmt: skip
 
     def __init__(
@@ -129,30 +129,30 @@ class Item:
         self.size = sum(part.nbytes for part in payload)
         self.room = ""  # which memory it waits in
         self.unsynced: list[tuple[str, str]] = []  # files of a value that is stored raw
-        self.settled = False  # stored or dropped, or about to be
-        self.given_up = False  # by finish(): nobody waits for it any more
+        self.claimed = False  # stored or dropped, or about to be
+        self.given_up = False  # by finish(): no call waits for it any more
         self.done = False  # it has left the queue
 
     def is_large_document(self) -> bool:
         return self.size > CALL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
 
-    def write(self, settle: Callable[[Item], bool]) -> None:
-        """Encodes it, stores its files and logs what they are, unless it was settled meanwhile."""
-        self._log(self.encoder(self.payload, RunFiles(self.core)), settle)
+    def write(self, claim: Callable[[Item], bool]) -> None:
+        """Encodes it, stores its files and logs what they are, unless it was claimed meanwhile."""
+        self._log(self.encoder(self.payload, RunFiles(self.core)), claim)
 
-    def write_raw(self, end: float, settle: Callable[[Item], bool]) -> None:
+    def write_raw(self, end: float, claim: Callable[[Item], bool]) -> None:
         """The same without encoding and fsync; StoreError, LimitError and others where that is not possible."""
         files = RawFiles(self.core, end)
-        if self._log(self.encoder(self.payload, files), settle):
+        if self._log(self.encoder(self.payload, files), claim):
             self.unsynced = files.names
 
-    def _log(self, value: dict[str, Any], settle: Callable[[Item], bool]) -> bool:
-        if not settle(self):
+    def _log(self, value: dict[str, Any], claim: Callable[[Item], bool]) -> bool:
+        if not claim(self):
             return False
         try:
             self.core.log_media(self.key, self.step, self.call, self.time_us, {**value, **self.place})
         except Exception:
-            self.settled = False  # it is not stored: whoever settles it next drops it
+            self.claimed = False  # it is not stored: the next caller of claim() drops it
             raise
         return True
 
@@ -235,7 +235,7 @@ class Queue:
         if item.is_large_document() or len(self._items) >= QUEUED_VALUES_MAX:
             return False
         try:
-            item.write_raw(time.monotonic() + RAW_CALL_MS_MAX / 1000, self.settle)
+            item.write_raw(time.monotonic() + RAW_CALL_MS_MAX / 1000, self.claim)
         except (OSError, ValueError, _core.TrackerError):
             return False
         item.payload, item.size = (), 0
@@ -280,9 +280,9 @@ class Queue:
             if item.unsynced:
                 item.sync()
             else:
-                item.write(self.settle)
+                item.write(self.claim)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
-            if self.settle(item):
+            if self.claim(item):
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
@@ -295,11 +295,11 @@ class Queue:
         item.done = True
         self._used[item.room] -= item.size
 
-    def settle(self, item: Item) -> bool:
-        """True for the first who asks: it is his to store or to drop."""
+    def claim(self, item: Item) -> bool:
+        """True for the first caller, which must then store or drop the item."""
         with self._changed:
-            first = not item.settled
-            item.settled = True
+            first = not item.claimed
+            item.claimed = True
             return first
 
     # --- the end ----------------------------------------------------------------------------------------------
@@ -368,9 +368,9 @@ class Queue:
         def work() -> None:
             _block_signals()
             for item in left:
-                if not item.settled and time.monotonic() < end:
+                if not item.claimed and time.monotonic() < end:
                     with contextlib.suppress(Exception):  # the disk: this one is dropped
-                        item.write_raw(end, self.settle)
+                        item.write_raw(end, self.claim)
             for item in left:
                 if time.monotonic() < end:
                     item.sync()
@@ -382,7 +382,7 @@ class Queue:
 
     def _drop(self, left: list[Item]) -> None:
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
-        gone = {id(item) for item in left if self.settle(item)}
+        gone = {id(item) for item in left if self.claim(item)}
         for item in left:
             if id(item) in gone:
                 dropped.setdefault((id(item.core), item.key), []).append(item)

@@ -233,7 +233,7 @@ def pr_curve(
     """Precision over recall, at each threshold that the scores have; none is left out.
 
     labels: ints, texts or bools. Beside scores of one axis there are two of them: of 0 and 1, -1 and 1, False and True
-    the second is the one looked for, else the last of classes, or of what occurs, sorted. Beside scores of (samples,
+    the second is the positive one, else the last of classes, or of what occurs, sorted. Beside scores of (samples,
     classes) a column is a class against the rest: those of classes in their order, else 0, 1, 2, … or, of texts, what
     occurs, sorted. classes, ignore: as of confusion_matrix(). Samples whose score is NaN or infinite are left out, said
     once. TypeError: classes is no list or dict. Anything else makes a curve with a `problem`, which log() counts as
@@ -285,7 +285,7 @@ def _curves(
 
 
 def _positive(occur: set[Label], classes: Any, remark: Callable[[str], None]) -> tuple[str, str]:
-    """The label that is looked for, as text, and its name."""
+    """The positive label, as text, and its name."""
     bools = all(isinstance(each, bool) for each in occur)
     if classes is None and not bools and occur <= {-1, 0, 1}:
         return "1", "1"

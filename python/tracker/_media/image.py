@@ -47,8 +47,8 @@ def prepare(what: str, extension: str) -> None:
     """Imports, in the caller, all that Pillow imports when it first reads or writes such a file.
 
     The thread that encodes must import nothing: where the program forks meanwhile, its child has the lock of that
-    module with nobody to let it go, and a worker that imports it too, as each Image.open() of Pillow does, hangs. Cost:
-    tens of ms, once. ImportError without Pillow.
+    module without a thread to release it, and a worker that imports it too, as each Image.open() of Pillow does, hangs.
+    Cost: tens of ms, once. ImportError without Pillow.
     """
     module = pillow(what)
     module.preinit()
@@ -57,7 +57,7 @@ def prepare(what: str, extension: str) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(each)
     if name not in module.OPEN or name not in module.SAVE:
-        module.init()  # a Pillow without that format: it would look for it each time
+        module.init()  # a Pillow without that format: it would search for it each time
 
 
 class Image(Media):

@@ -25,7 +25,7 @@ class Overlay(NamedTuple):
     name: str
     pixels: Any  # bytes of height × width
     size: tuple[int, int]  # width, height
-    said: dict[str, Any]  # labels: names by what stands in the pixels; ids: of those, where they are others
+    said: dict[str, Any]  # labels: names by what is in the pixels; ids: of those, where they are others
 
 
 def check_overlays(boxes: Any, masks: Any) -> None:

@@ -71,11 +71,11 @@ def _media_of(listed: list[object]) -> tuple[list[object], BaseException | None]
     return listed, problem
 
 
-def _tell(run: Any, key: str, remarks: tuple[str, ...]) -> None:
+def _report_remarks(run: Any, key: str, remarks: tuple[str, ...]) -> None:
     """Counts what is logged in a plainer form, and says it once a name."""
-    told: dict[str, int] = run._plainer
-    told[key] = told.get(key, 0) + 1
-    if told[key] == 1:
+    counts: dict[str, int] = run._plainer
+    counts[key] = counts.get(key, 0) + 1
+    if counts[key] == 1:
         say_of(run, f"'{key}': {'; '.join(remarks)} (said once)")
 
 
@@ -83,7 +83,7 @@ def _log_one(
     run: Any, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
 ) -> BaseException | None:
     if value._remarks:
-        _tell(run, key, value._remarks)
+        _report_remarks(run, key, value._remarks)
     value = withheld(key, value)
     core: _core.RunCore = run._core
     if value._encoder is not None:
@@ -91,7 +91,7 @@ def _log_one(
         try:
             taken = queue().put(item)
         except BaseException as error:
-            if queue().settle(item):
+            if queue().claim(item):
                 core.drop_media(key, reason_of(error), f"{type(error).__name__} in the call", 1)
             if isinstance(error, Exception):
                 return error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Media that are files already: by path or as bytes. Their format is told by their first bytes, never by their name."""
+"""Media that are files already: by path or as bytes. Their first bytes determine their format, never their name."""
 
 from __future__ import annotations
 

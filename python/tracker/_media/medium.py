@@ -17,7 +17,7 @@ from tracker._media.encode_queue import Encoder, Payload
 INLINE_BYTES_MAX = 64 * 1024
 # Limit: characters of a caption. Beyond it: cut, and reported.
 CAPTION_CHARS_MAX = 4096
-# Plainer forms that are told of one value
+# Plainer forms that are reported of one value
 # Limit: remarks on the plainer form of one value. Beyond it: not kept.
 REMARKS_MAX = 8
 # Media of one list

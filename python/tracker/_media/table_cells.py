@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Cells of a table as its document has them (docs/media.md): of a column of one type as they are, else as "mixed",
-where what JSON has no word for stands as {type: value}. Pictures go after the document."""
+where what JSON has no word for is {type: value}. Pictures go after the document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracker._plain_values import DEPTH_MAX, plain
 
 # Limit: characters of a cell's text. Beyond it: cut.
 CELL_CHARS_MAX = 64 * 1024
-# Of a table; what is said of them stands in its event
+# Of a table; what is said of them is in its event
 # Limit: pictures in the cells of a table. Beyond it: reported; an empty cell.
 TABLE_PICTURES_MAX = 1000
 # Of an array or nested lists in cells of one table
@@ -38,7 +38,7 @@ class Cells:
     def __init__(self, remark: Callable[[str], None]) -> None:
         self._remark = remark
         self.pictures: list[Media] = []
-        self._above: set[int] = set()  # ids of the lists that hold the cell looked at
+        self._above: set[int] = set()  # ids of the lists that hold the current cell
         self._left = NESTED_VALUES_MAX
 
     def column(self, name: str, values: Any) -> str:
@@ -139,7 +139,7 @@ class Cells:
         return _Picture(len(self.pictures) - 1)
 
     def _as_text(self, value: Any) -> Any:
-        """A number, a text, a list or a dict; what was none of that is told."""
+        """A number, a text, a list or a dict; what was none of that is reported."""
         kind = type(value)
         odd = isinstance(value, (datetime.timedelta, datetime.time)) or kind.__module__.partition(".")[0] in _SHOWN
         found = str(value) if odd else plain(value)

@@ -123,7 +123,7 @@ def _is_column(values: Any) -> bool:
 
 
 def _of_dict(data: Mapping[Any, Any], remark: Remark) -> tuple[list[Any], list[Any]]:
-    """Of columns; a value that is no column stands in each row."""
+    """Of columns; a value that is no column is in each row."""
     for column in data.values():  # before they are copied
         check_size(_length(column) if _is_column(column) else 0, max(1, len(data)))
     given = {name: values for name, values in data.items() if _is_column(values)}

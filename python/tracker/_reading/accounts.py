@@ -47,10 +47,10 @@ class Losses(NamedTuple):
     by_metric: dict[str, Account]  # also of those that lost none; "" has points lost for no metric in particular
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Losses:
-        texts, entries = Account(**told["texts"]), EntryLosses(**told["entries"])
-        by_metric = {name: Account(**account) for name, account in told["by_metric"].items()}
-        return cls(**{**told, "texts": texts, "entries": entries, "by_metric": by_metric})
+    def of(cls, facts: Mapping[str, Any]) -> Losses:
+        texts, entries = Account(**facts["texts"]), EntryLosses(**facts["entries"])
+        by_metric = {name: Account(**account) for name, account in facts["by_metric"].items()}
+        return cls(**{**facts, "texts": texts, "entries": entries, "by_metric": by_metric})
 
 
 class Writer(NamedTuple):

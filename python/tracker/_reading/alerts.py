@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Alert(NamedTuple):
-    """What the run's code told with run.alert()."""
+    """What the run's code reported with run.alert()."""
 
     level: str  # "info", "warn" or "error"
     title: str
@@ -48,7 +48,7 @@ class AlertsOfRun:
 
     @property
     def alerts(self) -> AlertList:
-        """What the run's code told people of. Cost: nothing where there are none, else reads every frame."""
+        """What the run's code reported. Cost: nothing where there are none, else reads every frame."""
         rows, total, dropped = self._view().alerts()
         alerts = AlertList(Alert(*row) for row in rows)
         alerts.total, alerts.dropped = total, dropped
@@ -56,6 +56,6 @@ class AlertsOfRun:
 
     @property
     def stop_request(self) -> StopRequest | None:
-        """What `tracker stop` asked last and nobody took back; of an earlier attempt too."""
+        """What `tracker stop` asked last, unless it was taken back; of an earlier attempt too."""
         request = self._folder.stop_request()
         return None if request is None else StopRequest(*request)

@@ -31,9 +31,9 @@ class Attempt(NamedTuple):
     last_seen: datetime.datetime  # the last row or sign of life of its processes
 
     @classmethod
-    def of(cls, told: tuple[Any, ...]) -> Attempt:
-        out = cls(*told)
-        return out._replace(started=utc(told[4]), last_seen=utc(told[8]))
+    def of(cls, row: tuple[Any, ...]) -> Attempt:
+        out = cls(*row)
+        return out._replace(started=utc(row[4]), last_seen=utc(row[8]))
 
 
 class Rank(NamedTuple):
@@ -52,11 +52,11 @@ class Rank(NamedTuple):
     pid: int
 
     @classmethod
-    def of(cls, told: tuple[Any, ...]) -> Rank:
-        out = cls(*told)
+    def of(cls, row: tuple[Any, ...]) -> Rank:
+        out = cls(*row)
         logged, seen = out.last_logged, out.last_seen
         return out._replace(
-            last_logged=None if logged is None else utc(told[4]), last_seen=None if seen is None else utc(told[5])
+            last_logged=None if logged is None else utc(row[4]), last_seen=None if seen is None else utc(row[5])
         )
 
 

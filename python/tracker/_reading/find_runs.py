@@ -80,7 +80,7 @@ def list_runs(
 
 
 def _at_path(name: str) -> StoredRun:
-    """The run of a folder, which is only read: no store is looked for, nothing is recovered."""
+    """The run of a folder, which is only read: no store is opened, nothing is recovered."""
     path = str(Path(name).absolute())
     if not Path(path).is_dir():
         raise _core.NotFoundError(f"there is no folder {name!r}")
@@ -101,7 +101,7 @@ def open_run(name: str | os.PathLike[str], dir: object) -> StoredRun:
     try:
         folder = store.find_named(_arguments.utf8("name", name), not _open_runs.records())
     except _core.NotFoundError:
-        # Of a run whose folder was removed only the journal may be left: recovery makes a folder anew.
+        # Of a run whose folder was removed only the journal may be left: recovery makes a folder again.
         for line in store.recover(""):
             print(f"tracker: {line}", file=sys.stderr)
         folder = store.find_named(name, not _open_runs.records())

@@ -178,7 +178,7 @@ class Table(_Columns):
 
     table["loss"] is the column as logged where every step has a value, else float64 (floats: their own type) with NaN
     in the gaps (an int beyond 2**53 then rounds: take to_pandas() or Arrow, whose integers are exact);
-    `present["loss"]` tells a gap from a logged NaN. Rows without a step are left out. There are no times: a time
+    `present["loss"]` separates a gap from a logged NaN. Rows without a step are left out. There are no times: a time
     belongs to a row of one metric, and history(name) has it. In Arrow and pandas gaps are null.
     """
 

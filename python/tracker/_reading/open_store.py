@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def store_before_hydra() -> str | None:
-    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
+    """Hydra changes the working directory per job: the search for the store starts where the program was started."""
     hydra: Any = sys.modules.get("hydra.core.hydra_config")
     if hydra is None or os.environ.get("TRACKER_DIR"):
         return None

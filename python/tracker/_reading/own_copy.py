@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class OwnCopy:
-    """A copy of what does not change, or looks at a store each time, is the thing itself."""
+    """A copy of what does not change, or reads a store each time, is the thing itself."""
 
     def __copy__(self) -> Any:
         return self

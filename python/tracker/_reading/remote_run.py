@@ -35,15 +35,15 @@ class RemoteUse(NamedTuple):
 class RemoteMedium:
     """One medium: name, step, time (seconds since 1970), attempt, rank, kind; `info` is all that the run says of it."""
 
-    def __init__(self, server: RemoteServer, uid: str, told: dict[str, Any]) -> None:
+    def __init__(self, server: RemoteServer, uid: str, facts: dict[str, Any]) -> None:
         self._server, self._uid = server, uid
-        self.name: str = told.pop("key")
-        self.step: int | None = told.pop("step")
-        self.time: float = told.pop("time_us") / 1e6
-        self.attempt: int = told.pop("attempt")
-        self.rank: int = told.pop("rank")
-        self.info: dict[str, Any] = told
-        self.kind: str = str(told.get("kind", ""))
+        self.name: str = facts.pop("key")
+        self.step: int | None = facts.pop("step")
+        self.time: float = facts.pop("time_us") / 1e6
+        self.attempt: int = facts.pop("attempt")
+        self.rank: int = facts.pop("rank")
+        self.info: dict[str, Any] = facts
+        self.kind: str = str(facts.get("kind", ""))
 
     @property
     def bytes(self) -> bytes:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HERE = str(Path(__file__).parent.parent) + os.sep  # this package's frames
 _Read = TypeVar("_Read")
-_TOLD_MAX = 5  # lines of damage in one warning
+_LINES_MAX = 5  # lines of damage in one warning
 
 
 # Items of a list that are opened one by one for config or summary; for a further one the catalog is read once for all.
@@ -69,11 +69,11 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         self._in_store = in_store
         self._opened: _core.RunView | None = None
         self._ended = False
-        self._begun = _open_runs.begun(folder.uid)  # by this process, when it was last looked at
+        self._begun = _open_runs.begun(folder.uid)  # by this process, when it was last read
         self._recovered_in = ""  # the state of the run when that was last tried
         self._encoded_in = ""
         self._in_the_way: list[str] = []
-        self._told_of_rows = False
+        self._warned_of_rows = False
         self._known: set[str] = set()  # what of the damage was said
         self._asked_in = ""  # the state of the run then
 
@@ -92,14 +92,14 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         return self._opened
 
     def _rows(self) -> _core.RunView:
-        """The view, to read rows from: once it is said what a dead process has left and nobody could store."""
+        """The view, to read rows from: once it is said what a dead process has left and could not be stored."""
         view = self._view()
         state = view.state()
-        if self._told_of_rows or state == self._asked_in:
+        if self._warned_of_rows or state == self._asked_in:
             return view
         self._asked_in = state
         if lines := self._unrecovered(view):
-            self._told_of_rows = True
+            self._warned_of_rows = True
             self._warn(lines)
         return view
 
@@ -117,13 +117,13 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
         assert view is not None
         if new := [line for line in view.problems() if line not in self._known]:
             self._known.update(new)
-            more = [f"and {len(new) - _TOLD_MAX} more in problems"] if len(new) > _TOLD_MAX else []
-            self._warn([*new[:_TOLD_MAX], *more])
+            more = [f"and {len(new) - _LINES_MAX} more in problems"] if len(new) > _LINES_MAX else []
+            self._warn([*new[:_LINES_MAX], *more])
         return result
 
     def _unrecovered(self, view: _core.RunView) -> list[str]:
-        """Rows that wait in journals of dead processes, after an attempt to store them; what stood in the way of that,
-        or was damaged there."""
+        """Rows that wait in journals of dead processes, after an attempt to store them; what prevented that, or
+        was damaged there."""
         if not view.unrecovered():
             return self._in_the_way
         if self._recovered_in != view.state():
@@ -233,7 +233,7 @@ class RunReader(MediaOfRun, AlertsOfRun, OwnCopy):
     @property
     def problems(self) -> tuple[str, ...]:
         """What is damaged or could not be read, one line each; the rest is read all the same. Also how many rows of a
-        dead process wait in its journal, where nobody could store them, and why."""
+        dead process wait in its journal because they could not be stored, and why."""
         view = self._view()
         unread = self._unrecovered(view)
         return (*view.problems(), *unread)

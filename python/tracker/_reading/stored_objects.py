@@ -67,7 +67,7 @@ class Reading(OwnCopy):
     def download(self, root: str | os.PathLike[str] | None = None, *, path_prefix: str = "") -> str:
         """Writes the files below `root` and returns that folder; None: a folder in the store, the same each time.
 
-        Each file is checked against its digest and appears whole, in the place of what stood there; what is there
+        Each file is checked against its digest and appears whole, in the place of what was there; what is there
         already is left. References are not fetched. path_prefix: only files whose names begin with it; NotFoundError
         where none does. CorruptError names a damaged file, StoreError a folder that cannot be written. LimitError:
         without `root`, where the run's max_disk has no room for them in the store; nothing was written. Threads: any,
@@ -118,12 +118,12 @@ class Reading(OwnCopy):
         return Path(folder, entry.name).absolute()
 
     def logged_by(self) -> list[StoredRun]:
-        """The runs that made this version. A RuntimeWarning names what could not be read. Cost: a look at every run of
+        """The runs that made this version. A RuntimeWarning names what could not be read. Cost: a read of every run of
         the store."""
         return self._runs(outputs=True)
 
     def used_by(self) -> list[StoredRun]:
-        """The runs that used this version. A RuntimeWarning names what could not be read. Cost: a look at every run of
+        """The runs that used this version. A RuntimeWarning names what could not be read. Cost: a read of every run of
         the store."""
         return self._runs(outputs=False)
 
@@ -288,9 +288,9 @@ def list_all(project: str | None, type: str | None, dir: object) -> ArtifactList
 
 
 class StoredRun(RunReader):
-    """A run to read. While it is live every look at it sees what has been committed by then; in the process that
+    """A run to read. While it is live every read sees what has been committed by then; in the process that
     writes it, all that was logged before. One seen finished stays as it was seen until refresh(), or until this process
-    resumes it. A copy is the run itself, a pickle another look at its folder. Threads: any, one at a time reads.
+    resumes it. A copy is the run itself, a pickle another reader of its folder. Threads: any, one at a time reads.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -63,7 +63,7 @@ class Tail(OwnCopy):
         heard = time.monotonic()
         recovered = False
         while True:
-            # The state is looked at before the rows: what is written between the two is in the next look.
+            # The state is read before the rows: what is written between the two is in the next pass.
             running = self._view().state() == "running"
             rows = self.read()
             if any(map(len, rows.values())):

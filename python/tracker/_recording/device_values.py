@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Values in the memory of a GPU: they are copied to the host after the kernels that compute them, and logged when they
-have arrived. Nobody waits for the device, and no graph is kept.
+have arrived. No thread waits for the device, and no graph is kept.
 
 The values of one call go over in one copy a device and dtype, into pinned memory, and a mark after them. Later calls,
 flush() and a daemon thread look whether the marks of the oldest are there, and log them in the order of their calls,
@@ -89,13 +89,15 @@ class Queue:
 
     def __init__(self) -> None:
         # Guards what follows. A signal's handler may log, so it is an RLock; and one of C code, which Python enters and
-        # leaves without looking at signals in between, as it does not with a Condition.
+        # leaves without checking signals in between, as it does not with a Condition.
         self._lock = threading.RLock()
         self._copies: deque[Copy] = deque()
         self._worker: threading.Thread | None = None
         self._read: list[Any] = []  # to be freed by who may call the driver
-        self._turn = threading.RLock()  # one looks at a time, so that values are logged in the order of their calls
-        self._busy = False  # whoever has it is at it: a handler that logs meanwhile leaves it alone
+        self._turn = (
+            threading.RLock()
+        )  # one thread checks at a time, so that values are logged in the order of their calls
+        self._busy = False  # the thread that has it is at work: a handler that logs meanwhile leaves it alone
         self._idle = False  # the thread waits for a poke
         self._pokes: SimpleQueue[None] = SimpleQueue()
         self._given_up: SimpleQueue[tuple[list[Copy], str]] = SimpleQueue()
@@ -310,7 +312,7 @@ def log(run: _core.Run, keys: list[Any], values: list[Any], types: list[int], st
         if full:
             core.drop_device_values(keys, types, places, full)
             problem = problem or _core.LimitError(f"'{names[0]}': {full}")
-    if _open_runs.exiting:  # nobody would later
+    if _open_runs.exiting:  # no thread would later
         _queue.end(core, EXIT_MS_MAX / 1000)
     return problem
 
@@ -318,7 +320,7 @@ def log(run: _core.Run, keys: list[Any], values: list[Any], types: list[int], st
 def _is_captured(torch: Any) -> bool:
     try:
         return bool(torch.cuda.is_current_stream_capturing())
-    except Exception:  # no torch, or none that can tell
+    except Exception:  # no torch, or one without that call
         return False
 
 

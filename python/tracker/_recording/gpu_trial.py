@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-# Seconds after which it ends itself, where nobody is left who would end it.
+# Seconds after which it ends itself, where no process is left that would end it.
 TRIAL_SECONDS_MAX = 60
 # As kGpusMax and kProcessesMax of the core
 GPUS_MAX, PROCESSES_MAX, TEXT_BYTES = 64, 128, 96
@@ -24,7 +24,7 @@ def main() -> None:
     os.closerange(3, 1 << 20)  # what the program did not mean to share
     import ctypes
 
-    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a crash here is looked for and leaves no core file
+    ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: a crash here is expected and leaves no core file
     say("dlopen")
     library = ctypes.CDLL(sys.argv[1])
 

@@ -179,7 +179,7 @@ def init(
         that was there before, or ends the process as it would have. It does so from whichever thread init was called,
         also while native code runs, until the run has ended. A handler that is installed later takes its place and is
         to call run.mark_preempting(). Default: SIGTERM is left alone.
-    on_exit: "leave": a process that exits leaves the run that nobody finished as if it were killed, at once and
+    on_exit: "leave": a process that exits leaves a run that was not finished as if it were killed, at once and
         crashed; all it logged is recovered. "finish": finished, or failed by the exit code; default "finish".
     resume_from: "run@step" goes on with that run: what its earlier attempts logged after the step is shadowed, readable
         with all=True; "run" alone hides nothing. Default: none.

@@ -43,7 +43,7 @@ class Run(_core.Run):
     Threads: any may call anything. After fork() it is inert in the child (attach() is the way to record there).
     As a context manager it ends with the block: failed with the last line of the traceback when an exception leaves it,
     interrupted on KeyboardInterrupt; the exception goes on. Within the block it is the current run of its context, and
-    after it the run that was current before is so again. A run that nobody finishes ends with the process.
+    after it the run that was current before is so again. A run that is not finished ends with the process.
     """
 
     __slots__ = (
@@ -272,7 +272,7 @@ class Run(_core.Run):
             return []  # nothing stored yet: the disk refuses
 
     def alert(self, title: str, text: str = "", level: str = "info") -> None:
-        """Tells people something while the run goes on; stored with the time and the run's largest step.
+        """Reports something to people while the run goes on; stored with the time and the run's largest step.
 
         level: "info", "warn" ("warning") or "error" ("critical"), in capital letters too, or an enum with such a value.
         A title above 256 bytes and a text above 16 KiB are cut, which the alert says. Above 60 a minute or 1,000 of
@@ -295,14 +295,14 @@ class Run(_core.Run):
 
         Nothing stops by itself. True about a second after it was asked, on a network file system when its client looks
         again; False again when it is taken back, and in a forked child. Threads: any. Cost: some 0.1 us; the first call
-        starts a thread that looks at one file a second, and waits for its first look, 100 ms at most, without the GIL:
+        starts a thread that reads one file a second, and waits for its first read, 100 ms at most, without the GIL:
         so it sees what was asked before.
         """
         return self._core.should_stop()
 
     @property
     def stop_reason(self) -> str | None:
-        """Why, by whom and when the run was asked to stop, in one line; None where nobody has."""
+        """Why, by whom and when the run was asked to stop, in one line; None where it was not."""
         return self._core.stop_reason()
 
     def mark_preempting(self) -> None:
@@ -361,7 +361,7 @@ class Run(_core.Run):
         """Where the points are, what an accepted point survives right now, and what the tracker costs.
 
         series=True adds the account of each metric, all of one moment; it then costs a pass over what waits to be
-        stored and a look at each metric.
+        stored and one over the metrics.
         """
         if "tracker._recording.status" not in sys.modules:
             _import_status()

@@ -62,7 +62,7 @@ class RunStatus(NamedTuple):
     last_error: str
     store_files: str  # "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet)
     file_system: str  # what they lie on: "local", "NFS", ...
-    store_parts: int  # files the database stands in; more than 1: a reader keeps a WAL from being emptied
+    store_parts: int  # files the database consists of; more than 1: a reader keeps a WAL from being emptied
     recovered_points: int  # replayed at init from a dead attempt of this run
     max_disk: int | None  # bytes of the store at most; None: no bound
     disk_full: bool  # the store has reached it: new points are dropped and counted

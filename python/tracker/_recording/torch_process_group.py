@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How ranks find the run of rank 0 through the store of torch.distributed, where nothing else names the run.
 
-Rank 0 sets one key, and the others look for it with check(), on a thread of their own: never a get or a wait that
+Rank 0 sets one key, and the others poll for it with check(), on a thread of their own: never a get or a wait that
 blocks, for a rank that died would hold up the training of all. torch is looked up, never imported.
 """
 

@@ -99,7 +99,7 @@ class Watched:
         self.passes = 0
         self.due = False  # the pass under way is one whose numbers are taken
         self.fired = False  # and it has gone backwards
-        self.by_backward = False  # gradients tell when a pass has ended; else each forward pass is one
+        self.by_backward = False  # gradients show when a pass has ended; else each forward pass is one
         # name of a metric without its last part -> a tensor of five numbers, and of a histogram's ends and counts
         self.taken: dict[str, Any] = {}
         self.said = False

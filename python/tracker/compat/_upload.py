@@ -28,7 +28,7 @@ def known_host(host: str = "") -> str | None:
 
 
 def is_tracker(host: str, key: object) -> bool:
-    """A host that nobody has named as a tracker server may be another vendor's: only a token of ours given
+    """A host that was not named as a tracker server may be another vendor's: only a token of ours given
     with it, or that it is the server that is known, shows that it is one."""
     known = known_host()
     if known is not None and known_host(host) == known:

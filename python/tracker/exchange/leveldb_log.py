@@ -18,7 +18,7 @@ RUN_FILE_RECORD_BYTES_MAX = 64 * 1024 * 1024
 
 
 class LogKind(NamedTuple):
-    """Whose file it is: what stands in its head."""
+    """Whose file it is: what is in its head."""
 
     tool: str
     identity: bytes

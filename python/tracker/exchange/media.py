@@ -39,7 +39,7 @@ def read_json(given: Path | bytes, errors: str = "replace") -> Any:
     return json.loads(read_document(given, errors))
 
 
-# Of a file or of what stands in the source itself.
+# Of a file or of what is in the source itself.
 MAKERS: dict[str, Callable[[Path | bytes, str | None], Media]] = {
     "image": lambda given, caption: sound(Image(given, caption)),
     "audio": lambda given, caption: sound(Audio(given, caption=caption)),
@@ -68,7 +68,7 @@ class ImportedFiles:
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
-        digest, stored = self._run.store_media_file(path, extension)  # of a run that has ended: nobody writes it
+        digest, stored = self._run.store_media_file(path, extension)  # of a run that has ended: no process writes it
         return {"digest": digest, "ext": extension, "bytes": stored}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class ImportedFiles:
 
 
 def first_ones(entries: Iterable[Entry], leave_out: Callable[[], None]) -> Iterator[Entry]:
-    """As many of a list as log() takes; the others are not looked at but for their number."""
+    """As many of a list as log() takes; the others are only counted."""
     for number, entry in enumerate(entries):
         if number < LIST_VALUES_MAX:
             yield entry

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MLFLOW_ARTIFACTS_MAX = 100 * 1000
 ARTIFACTS = "files of artifacts"
 LINKS = "links among files"
-# What log_image(key=, step=) writes; older versions have other separators. Beside it stands a smaller copy, for charts.
+# What log_image(key=, step=) writes; older versions have other separators. Beside it is a smaller copy, for charts.
 TIMED = re.compile(
     r"images/(?P<key>[^+%]+)(?P<s>[+%])step(?P=s)(?P<step>-?\d{1,18})(?P=s)timestamp(?P=s)(?P<ms>\d{1,15})(?P=s)"
     r"[0-9a-f-]+(?P<small>(?P=s)compressed)?\.(?:png|webp)"
@@ -44,7 +44,7 @@ KINDS = {
 
 
 class Artifacts:
-    """The files of one run. `times_us`: when it began and ended, 0 where it did not. `tell` hears which part of an
+    """The files of one run. `times_us`: when it began and ended, 0 where it did not. `report` gets which part of an
     artifact is stored, 0 to 1. Not `wanted`: what is no medium is counted."""
 
     def __init__(
@@ -52,10 +52,10 @@ class Artifacts:
         store: _core.ImportStore,
         run: _core.RunImport,
         times_us: tuple[int, int],
-        tell: Callable[[float], None],
+        report: Callable[[float], None],
         wanted: bool,
     ) -> None:
-        self._store, self._run, self._times_us, self._tell, self._wanted = store, run, times_us, tell, wanted
+        self._store, self._run, self._times_us, self._report, self._wanted = store, run, times_us, report, wanted
         self._names: set[str] = set()  # of artifacts
 
     def carry(self, folder: Path, tables: set[str]) -> None:
@@ -97,7 +97,7 @@ class Artifacts:
             del files[name]
         if left_out := len(odd) + sum(1 for _ in listed) + skipped.others:
             self._run.leave_out(ARTIFACTS, left_out)
-        tell_of(self._store, skipped)
+        report_skipped(self._store, skipped)
         return files
 
     def _carry_medium(self, name: str, path: Path, kind: str | None) -> bool:
@@ -128,11 +128,11 @@ class Artifacts:
         time_us = max(_time_us(path, self._times_us) for path in files.values())
         size = sum(_bytes(path) for path in files.values())
         self._run.artifact(
-            self._store, name, type, str(folder), list(files), time_us, ARTIFACTS, lambda done: self._tell(done / size)
+            self._store, name, type, str(folder), list(files), time_us, ARTIFACTS, lambda at: self._report(at / size)
         )
 
 
-def tell_of(store: _core.ImportStore, skipped: Skipped) -> None:
+def report_skipped(store: _core.ImportStore, skipped: Skipped) -> None:
     if skipped.links:
         store.leave_out(LINKS, skipped.links)
     if skipped.too_deep:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from tracker import _core
-from tracker.exchange.mlflow_artifacts import ARTIFACTS, LINKS, Artifacts, tables_of, tell_of
+from tracker.exchange.mlflow_artifacts import ARTIFACTS, LINKS, Artifacts, report_skipped, tables_of
 from tracker.exchange.mlflow_yaml import MetaError, read_meta
 from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain, visible
 from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, is_unicode
@@ -75,7 +75,7 @@ def import_mlflow(
         skipped = Skipped()
         runs = list(_run_folders(root, skipped))
         found = found or skipped.links > 0
-        tell_of(store, skipped)
+        report_skipped(store, skipped)
         for done, (experiment, folder) in enumerate(runs):
             found = True
             _carry_folder(store, experiment, folder, project, _within(progress, done, len(runs)), with_artifacts)
@@ -87,7 +87,7 @@ def import_mlflow(
 
 
 def _within(progress: Progress, done: int, total: int) -> Callable[[float], None]:
-    """Tells of a part of the run after `done` others."""
+    """Reports a part of the run after `done` others."""
     return lambda part: progress(int((done + min(part, 1)) * PROGRESS_PARTS), total * PROGRESS_PARTS)
 
 
@@ -142,7 +142,7 @@ def _named_files(store: _core.ImportStore, folder: Path) -> Iterator[tuple[str, 
             store.leave_out("files whose names are no UTF-8", 1)
     if skipped.others:
         store.leave_out(OTHER_FILES, skipped.others)
-    tell_of(store, skipped)
+    report_skipped(store, skipped)
 
 
 def _unread(error: OSError) -> str:
@@ -196,7 +196,7 @@ def _carry_folder(
     experiment: Path,
     folder: Path,
     project: str,
-    tell: Callable[[float], None],
+    report: Callable[[float], None],
     with_artifacts: bool,
 ) -> None:
     try:
@@ -227,7 +227,7 @@ def _carry_folder(
         with _naming(store, run, "metrics", path):
             _carry_metric(run, name, path, store)
     ended_us = _millis(meta.get("end_time", "")) * 1000
-    artifacts = Artifacts(store, run, (started_us, ended_us), tell, with_artifacts)
+    artifacts = Artifacts(store, run, (started_us, ended_us), report, with_artifacts)
     artifacts.carry(folder / "artifacts", tables)
     with _naming(store, run, "models", folder / "outputs"):
         for name, model in _models_of(store, run, folder, experiment / "models"):
@@ -317,7 +317,7 @@ class _Database:
             except sqlite3.DatabaseError as error:
                 self.store.problem(f"{self.path}: {error} (runs before it were taken)")
 
-    def _run(self, db: sqlite3.Connection, uri: str, row: tuple[object, ...], tell: Callable[[float], None]) -> None:
+    def _run(self, db: sqlite3.Connection, uri: str, row: tuple[object, ...], report: Callable[[float], None]) -> None:
         id, name, status, start, end, experiment = row
         if not isinstance(id, str):
             self.store.problem(f"{self.path}: a run without an id was left out")
@@ -343,7 +343,7 @@ class _Database:
                 continue
             rows.add([(key, _number(float(value), bool(is_nan)))], int_or(step), int_or(time) * 1000)
         rows.flush()
-        artifacts = Artifacts(self.store, run, (started_us, ended_us), tell, self.with_artifacts)
+        artifacts = Artifacts(self.store, run, (started_us, ended_us), report, self.with_artifacts)
         if (folder := self._folder(run, uri, id, 4)) is not None:
             artifacts.carry(folder, tables)
         for name, folder in self._models(db, run, id):
@@ -366,9 +366,9 @@ class _Database:
                 yield text_or(name) or text_or(model), folder
 
     def _folder(self, run: _core.RunImport, uri: str, id: str, end: int) -> Path | None:
-        """Where the files are, below the database's own folder; `end`: so many names at the end of the path tell. The
-        files of a folder that lies elsewhere on this machine are counted, not read: the database may come from
-        anywhere. Its end is looked at, so that not all of the disk is counted."""
+        """Where the files are, below the database's own folder, by the last `end` names of the path. The files of a
+        folder that lies elsewhere on this machine are counted, not read: the database may come from anywhere. Its end
+        is checked, so that not all of the disk is counted."""
         scheme = SCHEME.match(uri)
         if scheme and scheme[1] not in ("file", SERVED):
             run.leave_out(ELSEWHERE)

@@ -21,7 +21,7 @@ NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 def with_progress(paths: list[str], progress: Progress) -> Iterator[tuple[str, Callable[[int], None]]]:
-    """Each file with what is to be told how far it is read."""
+    """Each file with a function to report how far it is read."""
     total = sum(Path(path).stat().st_size for path in paths)
     done = 0
 
@@ -40,7 +40,7 @@ class RunFile:
         self.store, self.path, self.project, self.progress = store, path, project, progress
         self.rows: Rows | None = None  # from the record on that names the run
         self.ended_us = 0
-        self.read_bytes = 0  # up to the end of the record that is looked at
+        self.read_bytes = 0  # up to the end of the current record
 
     def carry(self, kind: LogKind) -> None:
         shown = 0

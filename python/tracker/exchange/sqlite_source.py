@@ -11,7 +11,7 @@ WAL_VERSION = 2  # in bytes 18 and 19: who writes the file, and who reads it, kn
 
 
 class NotWholeError(ValueError):
-    """A database that is damaged, or whose writer was killed within a transaction: what it had not committed stands in
+    """A database that is damaged, or whose writer was killed within a transaction: what it had not committed is in
     the file until its journal is rolled back, which takes writing. A problem of the import, not of its arguments."""
 
 

@@ -37,8 +37,8 @@ def import_swanlab(store: _core.ImportStore, source: str, project: str, progress
     files = run_files(source, ".swanlab")
     if not files:
         raise ValueError(f"{source} holds no run-*.swanlab")
-    for path, told in with_progress(files, progress):
-        _RunFile(store, path, project, told).carry(SWANLAB)
+    for path, report in with_progress(files, progress):
+        _RunFile(store, path, project, report).carry(SWANLAB)
 
 
 class _RunFile(RunFile):
@@ -202,7 +202,7 @@ class _RunFile(RunFile):
             run.leave_out("config of too many settings, or none", 1)
             return
         for key, value in config.items():
-            # Each stands under `value`, beside its description and its place in the list.
+            # Each is under `value`, beside its description and its place in the list.
             plain = value["value"] if isinstance(value, dict) and "value" in value and "sort" in value else value
             run.set("config", str(key), plain)
 

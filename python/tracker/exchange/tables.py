@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of other tools, which are JSON: one type a column is made of what stands there."""
+"""Tables of other tools, which are JSON: one type a column is made of what is there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table_of_rows(columns: list[Any], rows: list[Any], leave_out: Callable[[str]
 
 
 def table_of_objects(rows: list[Any], leave_out: Callable[[str], None], caption: str | None) -> Table:
-    """Of rows that are objects of columns and cells; the columns stand as they come first."""
+    """Of rows that are objects of columns and cells; the columns are in the order of their first use."""
     columns: dict[str, int] = {}
     for row in rows:
         if not isinstance(row, dict):

@@ -32,7 +32,7 @@ LEFT_OUT = {
     STATS: "system samples",
     10: "alerts",
 }
-# ArtifactRecord and UseArtifactRecord: where their name stands, and their type and aliases
+# ArtifactRecord and UseArtifactRecord: where their name is, and their type and aliases
 ARTIFACTS = {8: ("artifacts", 5, (4, 11)), 25: ("uses of artifacts", 3, (2,))}
 NAMES = {8: "name", 9: "notes", 6: "group", 7: "job_type"}
 OWN_KEYS = ("_step", "_runtime", "_timestamp", "_wandb")  # what W&B itself adds to rows and summary
@@ -44,8 +44,8 @@ def import_wandb(store: _core.ImportStore, source: str, project: str, progress: 
     # In the order of the starts, which the folders' names say; those of offline runs have a word before that.
     files.sort(key=lambda path: (Path(path).parent.name.removeprefix("offline-"), path))
     left = LeftArtifacts(store)
-    for path, told in with_progress(files, progress):
-        _RunFile(store, path, project, told, left).carry(WANDB)
+    for path, report in with_progress(files, progress):
+        _RunFile(store, path, project, report, left).carry(WANDB)
 
 
 def _text_in(record: bytes, number: int) -> str:
@@ -106,7 +106,7 @@ class _RunFile(RunFile):
 
     @property
     def is_new(self) -> bool:
-        """Whether no earlier import took the record that is looked at."""
+        """Whether no earlier import took the current record."""
         return self.read_bytes > self.taken_bytes
 
     def _record(self, record: bytes) -> None:
@@ -139,7 +139,7 @@ class _RunFile(RunFile):
     def _files(self, record: bytes) -> None:
         for item in wire.messages(record, 1):
             path = next(wire.messages(item, 1), b"")
-            if not path.startswith(b"media/"):  # those are looked at where the history names them
+            if not path.startswith(b"media/"):  # those are read where the history names them
                 self.store.leave_out("files", 1)
 
     def _run(self, record: bytes) -> None:
@@ -242,7 +242,7 @@ class _RunFile(RunFile):
 
 
 def _gathered(items: Iterable[tuple[list[str], Any]]) -> Iterable[tuple[str, Any]]:
-    """Items that stand one below the other, as the objects that they were: W&B writes an object's keys one by one."""
+    """Items one below the other, as the objects that they were: W&B writes an object's keys one by one."""
     out: dict[str, Any] = {}
     for path, value in items:
         at = out

@@ -107,7 +107,7 @@ class Overlays:
         numbers = list(scores.values()) if isinstance(scores, dict) else []
         if len(numbers) == 1 and isinstance(numbers[0], (int, float)) and math.isfinite(numbers[0]):
             out["score"] = float(numbers[0])
-        else:  # a box has one score, and which of several it is nobody says
+        else:  # a box has one score; which of several is unknown
             for _ in numbers:
                 self._leave_out("scores of boxes")
         return out

@@ -89,7 +89,7 @@ def test_a_wait_that_ends_says_how_many_files_are_stored(run: tracker.Run, tmp_p
 
 
 # Bug: nothing said that a str is a name and no path.
-def test_who_means_a_folder_by_a_name_is_told_how_to_say_it(
+def test_a_folder_given_as_a_name_is_an_error_that_names_the_right_argument(
     run: tracker.Run, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data.parent)

@@ -2,7 +2,7 @@
 """Goal: F28, as far as it lies on this machine. A file of 200 MB that is rewritten while a run takes it is never stored
 torn; the same content again is not read again; a kill in the middle leaves nothing that counts; memory stays bounded.
 
-Method: a writer goes over the file from its begin to its end, now and then, with another byte each time. At any moment
+Method: a writer goes over the file from its start to its end, now and then, with another byte each time. At any moment
 the file is thus some of one byte and then the byte before it, and a copy that is anything else is torn.
 TRACKER_TEST_BYTES sets how large it is: 20,000,000,000 in make soak, which takes twice that on the disk.
 """
@@ -44,7 +44,7 @@ for byte in itertools.cycle(range(1, 256)):
     print(byte, flush=True)
 """
 
-# argv: the file, its writer, a seed. Tells of each attempt under the writer, of the one after it, and of another
+# argv: the file, its writer, a seed. Reports each attempt under the writer, the one after it, and another
 # artifact.
 LOGGER = f"""
 import json, subprocess, sys, tracker
@@ -56,7 +56,7 @@ def status(name, of="status"):
 
 before = status("VmRSS:")
 run = tracker.init(project="p", id="r", quiet=True)
-told = dict(under_writer=[])
+report = dict(under_writer=[])
 with subprocess.Popen([sys.executable, writer, path, seed], stdout=subprocess.PIPE) as process:
     process.stdout.readline()
     for _ in range({ATTEMPTS}):
@@ -64,19 +64,19 @@ with subprocess.Popen([sys.executable, writer, path, seed], stdout=subprocess.PI
         art.add_file(path)
         try:
             run.log_artifact(art).wait()
-            told["under_writer"].append(art.digest)
+            report["under_writer"].append(art.digest)
         except tracker.StoreError as error:
-            told["under_writer"].append(str(error))
+            report["under_writer"].append(str(error))
         run.log(dict(loss=1.0))
     process.kill()
-told["version"] = run.log_artifact(path, "big", "dataset").wait().digest
+report["version"] = run.log_artifact(path, "big", "dataset").wait().digest
 read = status("rchar:", "io")
-told["same"] = run.log_artifact(path, "other", "dataset").wait().digest
-told["read_again"] = status("rchar:", "io") - read
-told["memory"] = (status("VmHWM:") - before) * 1024
-told["points"] = run.status().points_logged
+report["same"] = run.log_artifact(path, "other", "dataset").wait().digest
+report["read_again"] = status("rchar:", "io") - read
+report["memory"] = (status("VmHWM:") - before) * 1024
+report["points"] = run.status().points_logged
 run.finish()
-print(json.dumps(told))
+print(json.dumps(report))
 """
 
 KILLED = """
@@ -138,24 +138,24 @@ def test_a_large_file_that_is_rewritten_meanwhile_is_never_stored_torn(
     seed = drawn_seed()
     done = script(LOGGER, str(path), str(writer), str(seed), timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     digests = {art.digest for art in tracker.artifacts("p")}
-    assert len(told["under_writer"]) == ATTEMPTS
-    assert any(said not in digests for said in told["under_writer"]), "no copy met the writer"
-    for said in told["under_writer"]:
+    assert len(report["under_writer"]) == ATTEMPTS
+    assert any(said not in digests for said in report["under_writer"]), "no copy met the writer"
+    for said in report["under_writer"]:
         assert said in digests or ("big.bin" in said and "chang" in said), said
     for art in tracker.artifacts("p"):
         art.verify(deep=True)
         assert is_of_one_moment(blob(store, art)), art
-    # Of what nobody writes to any more there is one version with the bytes of the file, stored once and read once.
+    # Of what no process writes to any more there is one version with the bytes of the file, stored once and read once.
     last = tracker.artifact("p/big:latest")
-    assert told["version"] == last.digest
+    assert report["version"] == last.digest
     assert filecmp.cmp(blob(store, last), path, shallow=False)
-    assert told["same"] == told["version"]
-    assert told["read_again"] < SIZE / 10
+    assert report["same"] == report["version"]
+    assert report["read_again"] < SIZE / 10
     assert stored_bytes(store) < SIZE * (len(digests) + 0.1)
-    assert told["memory"] < MEMORY_MAX
-    assert told["points"] == ATTEMPTS
+    assert report["memory"] < MEMORY_MAX
+    assert report["points"] == ATTEMPTS
 
 
 def test_a_process_killed_in_the_middle_of_a_large_file_leaves_nothing_that_counts(

@@ -168,7 +168,7 @@ def test_a_used_version_whose_document_is_damaged_is_said_to_be_perhaps_there(ro
     assert f"data/x@{digest[:12]} (not in this store)" in command(root, "show", "data/user")[1]
 
 
-# Bug: it stood twice, once with the number of each store.
+# Bug: it was listed twice, once with the number of each store.
 def test_a_run_that_was_imported_and_uses_the_same_content_again_has_one_input(root: Path, tmp_path: Path) -> None:
     home, other = str(root / "store"), tmp_path / "other"
     with tracker.init(project="data", id="user", dir=home, quiet=True) as run:

@@ -57,7 +57,7 @@ def stores(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_a_version_of_another_store_is_called_by_the_number_it_has_here(stores: tuple[Path, Path]) -> None:
-    # Bug: `inputs[0].name` was "p/data:v0", which is another content here, and so was what `where` looked at.
+    # Bug: `inputs[0].name` was "p/data:v0", which is another content here, and so was what `where` compared.
     there, here = stores
     assert [use.name for use in tracker.open_run("otter", dir=str(there)).inputs] == ["p/data:v0"]
     command("import", bundle(there, "--artifacts"), "--dir", here)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line of the Python package is the native one: each command works, with its exit codes.
 
-Method: runs are recorded from Python and looked at, checked, collected and removed by `python -m tracker`.
+Method: runs are recorded from Python and shown, checked, collected and removed by `python -m tracker`.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def test_a_wide_table_of_metrics_named_like_columns_is_read_back_as_metrics(tmp_
         assert back.history(name).values.tolist() == [0.5, 1.5, 2.5]
 
 
-# Bug: it was taken for the long form, a line a value, and names of columns stood twice.
+# Bug: it was taken for the long form, a line a value, and names of columns occurred twice.
 @pytest.mark.parametrize("names", [("epoch", "metric", "value"), ("step", "step (metric)"), ("loss", "metric")])
 def test_a_wide_table_of_metrics_called_like_columns_comes_back(tmp_path: Path, names: tuple[str, ...]) -> None:
     with tracker.init(project="p", id="o", dir=str(tmp_path / "store"), quiet=True) as run:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what stands on the screen can be typed again, and a run's folder is enough to read it.
+"""Goal: what is on the screen can be typed again, and a run's folder is enough to read it.
 Method: real runs, copied as `cp -r` does; commands and open_run() are given what a person would."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_the_beginning_of_an_id_or_a_name_is_enough(runs: Path, given: str, foun
     assert command("show", given).stdout.startswith(found)
 
 
-# Bug: all of them stood on one line, of 400 characters.
+# Bug: all of them were on one line, of 400 characters.
 def test_an_ambiguous_beginning_lists_the_runs_that_it_fits_one_a_line(runs: Path) -> None:
     for words in (["show"], ["rm", "--yes"], ["artifact", "lineage"]):
         done = command(*words, "still")

@@ -184,7 +184,7 @@ def test_earlier_scripts_read_folder_and_address_of_the_run() -> None:
     assert (run.public.cloud.exp_url, run.get_url(), run.get_project_url()) == (None, None, None)
 
 
-def test_login_reports_one_line_and_contacts_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+def test_login_reports_one_line_and_contacts_no_server(capfd: pytest.CaptureFixture[str]) -> None:
     assert swanlab.login("key") is False
     assert swanlab.login(api_key="key", host="https://swanlab.example") is False
     assert capfd.readouterr().err.splitlines() == [

@@ -80,9 +80,9 @@ def test_a_step_below_the_current_one_warns_once_and_is_stored_at_its_step(capfd
     run.log({"late": 2}, step=5, commit=True)
     assert run.step == 10
     run.finish()
-    told = capfd.readouterr().err
-    assert told.count("less than the current step") == 1
-    assert "step 4 that is less than the current step 10" in told
+    said = capfd.readouterr().err
+    assert said.count("less than the current step") == 1
+    assert "step 4 that is less than the current step 10" in said
     assert rows(run, "late") == [(4, 1), (5, 2)]
     assert tracker.open_run(run.id)._view().attribute("wandb")["late_rows"] == 2
 

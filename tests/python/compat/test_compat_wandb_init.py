@@ -64,7 +64,7 @@ def test_what_init_is_given_is_recorded() -> None:
     assert stored._view().attribute("entity") == "me"
 
 
-def test_variables_of_the_environment_stand_in_for_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_environment_replace_missing_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "PROJECT": "envp", "NAME": "envn", "RUN_ID": "envid", "TAGS": "a, b", "NOTES": "note", "ENTITY": "team",
         "RUN_GROUP": "g", "JOB_TYPE": "j",
@@ -146,9 +146,9 @@ def test_without_a_server_one_line_says_that_runs_stay_local(capfd: pytest.Captu
     assert wandb.login() is False
     assert wandb.login(key="abc", host="https://api.wandb.ai") is False
     wandb.init(project="p").finish()
-    told = capfd.readouterr().err
-    assert told.count("no server is known") == 2  # the second names the host that is not contacted
-    assert "https://api.wandb.ai is not contacted" in told
+    said = capfd.readouterr().err
+    assert said.count("no server is known") == 2  # the second names the host that is not contacted
+    assert "https://api.wandb.ai is not contacted" in said
 
 
 def test_a_host_is_taken_with_a_token_of_a_tracker_server_or_where_it_is_known_already(

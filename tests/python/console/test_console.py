@@ -104,7 +104,7 @@ print(before == after, during == [each[:4] for each in before], written)
     assert done.stdout == "text\nTrue True 5\n", done.stderr
 
 
-def test_an_error_of_the_stream_is_the_programs_and_one_of_ours_is_nobodys(script: Script, store: Path) -> None:
+def test_an_error_of_the_stream_is_the_programs_and_one_of_ours_is_not_raised(script: Script, store: Path) -> None:
     done = script(
         """
 import sys, tracker
@@ -331,7 +331,7 @@ run.finish()
     assert [line.line for line in run.console()] == list(range(20_000)), run.console()[0]
 
 
-def test_what_finds_no_room_is_told_in_its_place_and_for_its_reason(script: Script, store: Path) -> None:
+def test_what_finds_no_room_is_reported_in_its_place_and_with_its_reason(script: Script, store: Path) -> None:
     done = script(
         f"""
 import os, sys, time, tracker
@@ -388,7 +388,7 @@ def output_run(store: Path) -> str:
     return run.id
 
 
-def test_more_than_a_minute_may_hold_is_cut_and_told(script: Script, store: Path) -> None:
+def test_more_than_a_minute_may_hold_is_cut_and_reported(script: Script, store: Path) -> None:
     done = script(
         """
 import tracker, sys

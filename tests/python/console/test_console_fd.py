@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: console="fd" records what native code and child processes write, and the program, its terminal and whoever
-reads from it see what they see without it. Method: programs in processes of their own, on pipes, files and pseudo
+"""Goal: console="fd" records what native code and child processes write, and the program, its terminal and a
+reader of its output see the same as without it. Method: programs in processes of their own, on pipes, files and pseudo
 terminals; what came out with and without capture is compared byte by byte."""
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def no_relay_is_left(store: Path) -> Iterator[None]:
 
 
 # Promise P4: `console="fd"` changes no byte of the output, is undone at the end, survives a kill with all output, and
-# blocks nobody.
+# blocks no process.
 def test_native_code_and_children_are_recorded_and_the_output_is_unchanged(script: Script) -> None:
     plain = script(PRINTS)
     recorded = script(f"{BEGIN}{PRINTS}\nrun.finish()")
@@ -134,7 +134,7 @@ def test_much_output_is_the_same_byte_for_byte_and_what_is_not_recorded_is_count
 
 def read_until_closed(master: int) -> bytes:
     out = b""
-    with contextlib.suppress(OSError):  # nobody has the other end any more
+    with contextlib.suppress(OSError):  # no process has the other end open
         while chunk := os.read(master, 65536):
             out += chunk
     os.close(master)
@@ -331,7 +331,7 @@ def test_one_place_for_both_keeps_the_order(tmp_path: Path) -> None:
     done = subprocess.run(
         command(tmp_path, source), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(), check=True
     )
-    # Of a finish() that did not come to its end in its time on a slow machine our line stands there, too.
+    # Of a finish() that did not come to its end in its time on a slow machine our line is there, too.
     printed = [line for line in done.stdout.splitlines() if not line.startswith(b"tracker: ")]
     assert printed == [b"%d" % i for i in range(1000)]
 
@@ -350,7 +350,7 @@ def test_what_is_no_terminal_pipe_or_file_is_said_and_python_is_recorded(tmp_pat
     assert lines_of("stdout") == ["of Python"]
 
 
-def test_a_process_that_stands_still_holds_nobody_up_and_what_finds_no_room_is_counted(script: Script) -> None:
+def test_a_stopped_process_blocks_no_writer_and_what_finds_no_room_is_counted(script: Script) -> None:
     size = 3 * console_relay.OUTBOX_BYTES_MAX
     done = script(
         f"""{BEGIN}
@@ -362,7 +362,7 @@ assert child.wait() == 0
 end = time.monotonic() + {PATIENCE_S}
 written = {size}
 while run.status().console_cut_bytes < {size - 11_000_000} and time.monotonic() < end:
-    written += os.write(1, b"x")  # what was cut is told with the next bytes that find room
+    written += os.write(1, b"x")  # what was cut is reported with the next bytes that find room
     time.sleep(0.1)
 run.finish()
 print(written, run.status().console_cut_bytes, file=sys.stderr)
@@ -373,7 +373,7 @@ print(written, run.status().console_cut_bytes, file=sys.stderr)
     assert size - 11_000_000 <= cut <= written
 
 
-def test_output_that_nobody_takes_before_the_run_ends_is_marked_as_missing(tmp_path: Path) -> None:
+def test_output_that_is_not_read_before_the_run_ends_is_marked_as_missing(tmp_path: Path) -> None:
     with subprocess.Popen(
         command(tmp_path, f"{BEGIN}os.write(1, b'x' * 150_000)\nrun.finish()\nprint('ended', file=sys.stderr)\n"),
         env=environment(),

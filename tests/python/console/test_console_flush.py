@@ -49,7 +49,7 @@ def on_terminal(tmp_path: Path, source: str) -> tuple[bool, str]:
         os.close(slave)
         while process.poll() is None and time.monotonic() < end:
             if select.select([master], [], [], 0.1)[0]:
-                with contextlib.suppress(OSError):  # nobody has the other end any more
+                with contextlib.suppress(OSError):  # no process has the other end open
                     out += os.read(master, 4096)
         ended = process.poll() is not None
         process.send_signal(signal.SIGKILL)

@@ -15,7 +15,7 @@ PARTS = 8
 
 @pytest.mark.parametrize("tool", ["mlflow", "trackio"])
 def test_a_database_that_is_cut_off_is_named_and_ends_with_3(tmp_path: Path, tool: str) -> None:
-    # Bug: exit code 2 where the cut met what SQLite looks at when it opens a file
+    # Bug: exit code 2 where the cut met what SQLite reads when it opens a file
     if tool == "mlflow":
         whole = gzip.decompress((DATA / "mlflow.db.gz").read_bytes())
     else:

@@ -20,7 +20,7 @@ import tracker
 import tracker.exchange
 from importing import DATA, import_json, opened, unpacked
 
-# A transaction that outgrows its cache, so that some of it stands in the file when the process is killed.
+# A transaction that outgrows its cache, so that some of it is in the file when the process is killed.
 KILLED_WRITER = """
 import os, signal, sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -48,7 +48,7 @@ def run_id(database: Path) -> str:
 
 # Promise P12: An import reads no file outside the source, and counts by kind what has no place here.
 def test_values_that_were_never_committed_are_not_imported(tmp_path: Path, database: Path) -> None:
-    # Bug: the file was read as it stood, and what the killed transaction had written there was stored.
+    # Bug: the file was read as it was, and what the killed transaction had written there was stored.
     subprocess.run([sys.executable, "-c", KILLED_WRITER, str(database)], check=False, timeout=60)
     assert database.with_name("mlflow.db-journal").stat().st_size > 0
     with closing(sqlite3.connect(f"file:{database}?immutable=1", uri=True)) as db:
@@ -101,7 +101,7 @@ def test_a_deleted_run_of_the_database_is_counted_and_not_imported(tmp_path: Pat
 
 
 def test_artifacts_of_the_database_are_counted(tmp_path: Path, database: Path) -> None:
-    # Bug: nothing said that they stay behind.
+    # Bug: nothing said that they are not imported.
     folder = tmp_path / "runs" / run_id(database) / "artifacts"
     (folder / "model").mkdir(parents=True)
     for name in ("plot.png", "model/weights"):
@@ -110,7 +110,7 @@ def test_artifacts_of_the_database_are_counted(tmp_path: Path, database: Path) -
         (str(folder), {"files of artifacts": 2}),
         (folder.as_uri(), {"files of artifacts": 2}),
         ("s3://bucket/1/artifacts", {"folders of artifacts that lie elsewhere": 1}),
-        (str(tmp_path), {"folders of artifacts that lie elsewhere": 1}),  # not looked at: not that run's
+        (str(tmp_path), {"folders of artifacts that lie elsewhere": 1}),  # not read: not that run's
     ):
         with closing(sqlite3.connect(database)) as db, db:
             db.execute("UPDATE runs SET artifact_uri=?", (uri,))
@@ -197,7 +197,7 @@ def test_files_that_cannot_be_read_are_counted_and_named_and_the_rest_is_importe
     assert run.state == "finished"
     monkeypatch.undo()
     del store
-    import_here(tmp_path / "s", folder)  # when the disk has been mended
+    import_here(tmp_path / "s", folder)  # when the disk works again
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
     assert run.config["lr"] == 0.1
     assert run.history("loss").values[0] == 1.0
@@ -282,13 +282,13 @@ def test_artifacts_of_mlflow_may_be_left_where_they_are(tmp_path: Path) -> None:
 
 
 def test_progress_moves_within_a_large_file(tmp_path: Path, folder: Path) -> None:
-    # Bug: the bar stood still as long as one file was read.
+    # Bug: the bar did not move while one file was read.
     (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
     (meta.parent / "artifacts").mkdir(exist_ok=True)
     with (meta.parent / "artifacts" / "weights.bin").open("wb") as file:
         file.truncate(64 << 20)
-    told: list[float] = []
+    parts: list[float] = []
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
-    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: told.append(done / total))
-    assert told == sorted(told)
-    assert len([part for part in told if 0.05 < part < 0.95]) >= 5
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: parts.append(done / total))
+    assert parts == sorted(parts)
+    assert len([part for part in parts if 0.05 < part < 0.95]) >= 5

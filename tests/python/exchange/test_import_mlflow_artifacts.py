@@ -351,13 +351,13 @@ def test_an_artifact_that_cannot_be_stored_is_a_problem_and_comes_with_the_next_
     assert report["runs"][0]["artifacts"] == 1
 
 
-def test_how_far_a_large_artifact_is_is_told(tmp_path: Path, folder: Path) -> None:
+def test_progress_within_a_large_artifact_is_reported(tmp_path: Path, folder: Path) -> None:
     for number in range(4):
         (artifacts_of(folder) / f"part{number}.bin").write_bytes(bytes(1000))
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
-    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: told.append((done, total)))
-    parts = [done / total for done, total in told]
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: reports.append((done, total)))
+    parts = [done / total for done, total in reports]
     assert parts == sorted(parts)
     assert parts[-1] == 1
     assert len({part for part in parts if 0.1 < part < 0.9}) >= 3
@@ -367,12 +367,12 @@ def test_a_progress_that_raises_costs_nothing(tmp_path: Path, folder: Path, monk
     said: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda found: said.append(str(found.exc_value)))
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         if total > 1:
             raise RuntimeError("no terminal")
 
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
-    tracker.exchange.import_source(store, "mlflow", str(folder), "", tell)
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", report)
     assert (store.runs[0]["artifacts"], store.problems) == (1, [])
     assert said == ["no terminal"] * OTHERS
 
@@ -453,7 +453,7 @@ def test_a_copy_of_the_source_without_its_times_brings_no_medium_twice(tmp_path:
             os.utime(path, (1.7e9, 1.7e9))
     assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
     assert run_files(tmp_path / "s") == before
-    # What was written anew comes, whatever its time says.
+    # What was written again is imported, whatever its time says.
     stamp = (artifacts / "note.txt").stat().st_mtime_ns
     (artifacts / "note.txt").write_text("another text")
     (artifacts / "long.txt").write_text("y" * 100_000)
@@ -483,7 +483,7 @@ def test_files_in_too_many_folders_are_counted(tmp_path: Path, folder: Path) -> 
         path.write_text(path.name)
     report = import_json(tmp_path / "s", folder, code=3)
     assert report["left_out"] == {"files of artifacts": 2}
-    # Bug: that the source holds more than is looked at was all that was said.
+    # Bug: that the source holds more than is read was all that was said.
     assert report["problems"] == [f"{deepest / 'e'} lies in 16 folders; what it holds is left out"]
     (files,) = artifacts_in(tmp_path / "s", opened(tmp_path / "s", report)).values()
     assert [Path(name).name for name in files if name.startswith("d/")] == ["kept.bin"]

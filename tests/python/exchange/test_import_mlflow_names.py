@@ -14,7 +14,7 @@ import pytest
 from importing import import_json, opened
 from tracker.exchange.mlflow_yaml import MetaError, read_meta
 
-# (text, what stands after `name: `)
+# (text, what follows `name: `)
 DUMPED = [
     ("it's: x", "'it''s: x'"),
     (

@@ -114,7 +114,7 @@ def test_alerts_of_trackio_become_alerts_of_the_run_once(tmp_path: Path, folder:
 
 
 def test_of_very_many_alerts_the_first_are_stored_and_the_page_says_what_json_has(tmp_path: Path, folder: Path) -> None:
-    # Bug: 100,000 were stored, of which nobody could read more than the last 1,000.
+    # Bug: 100,000 were stored, of which no reader showed more than the last 1,000.
     database = folder / "mnist.db"
     with closing(sqlite3.connect(database)) as db, db:
         for number in range(IMPORTED_ALERTS_MAX + 4):
@@ -144,7 +144,7 @@ def test_alerts_of_trackio_are_bounded_redacted_and_never_cost_the_run(tmp_path:
         folder,
         f"UPDATE alerts SET title='{'t' * 300}', text='token {secret}', level='loud', step=NULL",
         "INSERT INTO alerts(run_id, timestamp, run_name, title) SELECT run_id, 'no time', run_name, x'ff' FROM alerts",
-        "INSERT INTO alerts(run_id, timestamp, run_name, title) VALUES('nobody', '', 'nobody', 'of no run')",
+        "INSERT INTO alerts(run_id, timestamp, run_name, title) VALUES('missing', '', 'missing', 'of no run')",
     )
     report = imported(tmp_path / "s", folder)
     run = opened(tmp_path / "s", report)

@@ -67,7 +67,7 @@ def test_boxes_and_masks_of_wandb_are_those_of_the_image(tmp_path: Path) -> None
 
 def test_scores_of_which_a_box_has_several_are_counted(tmp_path: Path) -> None:
     report = import_json(tmp_path / "s", unpacked(tmp_path, "wandb_media"))
-    assert report["left_out"]["scores of boxes"] == 6  # two of a box that stands in three images
+    assert report["left_out"]["scores of boxes"] == 6  # two of a box that is in three images
 
 
 def test_images_with_boxes_and_masks_are_imported_once(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_boxes_that_are_none_are_counted_and_the_others_kept(tmp_path: Path) -> 
     assert heard == ["boxes of images"] * 2
 
 
-def test_parts_of_an_image_whose_size_nobody_says_are_no_boxes(tmp_path: Path) -> None:
+def test_parts_of_an_image_of_unknown_size_are_no_boxes(tmp_path: Path) -> None:
     heard: list[str] = []
     part = {**at(0, 0, 1, 1), "domain": None}
     value = image_with(tmp_path, [part, at(0, 0, 1, 1)], Image.new("L", (6, 4)), width=None)

@@ -93,7 +93,7 @@ def test_a_text_of_mlflow_is_whole_up_to_the_limit_and_cut_after_it(tmp_path: Pa
 
 
 def test_a_metric_of_mlflow_has_lines_up_to_the_limit_and_a_longer_one_is_one_problem(tmp_path: Path) -> None:
-    # Bug: a longer line went on as the next ones: its begin was a value of a step that nobody had logged.
+    # Bug: a longer line went on as the next ones: its start was a value of a step that was never logged.
     run = tmp_path / "mlruns" / "1" / "a"
     (run / "metrics").mkdir(parents=True)
     (run.parent / "meta.yaml").write_text("name: mnist\n")
@@ -129,7 +129,7 @@ def test_a_row_of_trackio_is_read_up_to_the_limit_of_bytes_and_one_byte_more_is_
     assert report["left_out"]["rows that are no JSON objects"] == 2
 
 
-def test_as_many_metrics_of_swanlabs_samples_as_the_limit_are_told_from_the_programs(tmp_path: Path) -> None:
+def test_as_many_metrics_of_swanlabs_samples_as_the_limit_are_kept_apart_from_the_programs(tmp_path: Path) -> None:
     def scalar(key: str, value: float) -> bytes:
         return message(SCALAR, message(1, key.encode()) + message(5, b"\x09" + struct.pack("<d", value)))
 

@@ -107,7 +107,7 @@ def test_labels_are_labels_and_no_positions(
     assert [data["counts"][i][i] for i in range(len(found))] == diagonal
 
 
-def test_the_label_that_stands_for_none_is_left_out(run: tracker.Run) -> None:
+def test_the_label_that_means_no_class_is_left_out(run: tracker.Run) -> None:
     labels, predictions = [-100, 0, 1, 255], [0, 0, -100, 255]
     value = tracker.confusion_matrix(labels, predictions)
     run.log({"a": value, "b": tracker.confusion_matrix(labels, predictions, ignore=[-100, 255])}, step=0)
@@ -120,7 +120,7 @@ def test_the_label_that_stands_for_none_is_left_out(run: tracker.Run) -> None:
 def test_a_label_without_a_name_is_said_once(run: tracker.Run, capfd: pytest.CaptureFixture[str]) -> None:
     for step in range(3):
         run.log({"m": tracker.confusion_matrix([0, 7], [0, 7], classes=["cat"])}, step=step)
-    assert capfd.readouterr().err.count("labels that are none of the classes stand after them: 7") == 1
+    assert capfd.readouterr().err.count("labels that are none of the classes come after them: 7") == 1
     assert run.status().media_plainer == 3
 
 

@@ -88,7 +88,7 @@ def test_values_nested_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no end" in tracker.Table({"x": [[1, 2], [3, 4, 5, 6]]})._remarks[0]
 
 
-def test_what_is_told_of_one_value() -> None:
+def test_what_is_reported_of_one_value() -> None:
     boxes = [(0,) * count for count in range(20) if count != 4]
     assert len(tracker.Image(DOT, boxes=boxes)._remarks) == medium.REMARKS_MAX
 

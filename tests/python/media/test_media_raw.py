@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Goal: a medium that finds memory full, or is left at the end of its run, is stored raw: one event, final, read back
-bit by bit. Nobody encodes it later, and reading changes nothing.
+bit by bit. It is not encoded later, and reading changes nothing.
 Method: runs are killed or ended while nothing is encoded, with values in memory and on the disk; a disk hangs; a value
 is being encoded or stored at that moment; a process dies around each event."""
 
@@ -214,16 +214,16 @@ def test_a_value_that_is_being_stored_when_its_run_ends_is_stored_or_counted_as_
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storing, go = threading.Event(), threading.Event()
-    real = encode_queue.Queue.settle
+    real = encode_queue.Queue.claim
 
-    def settle(queue: Any, item: Any) -> bool:
+    def claim(queue: Any, item: Any) -> bool:
         first = real(queue, item)
         if threading.current_thread().name == "tracker-media" and not storing.is_set():
             storing.set()
             go.wait(60)
         return first
 
-    monkeypatch.setattr(encode_queue.Queue, "settle", settle)
+    monkeypatch.setattr(encode_queue.Queue, "claim", claim)
     run.log({"image": tracker.Image(image(0))}, step=0)
     assert storing.wait(60)
     run.finish(timeout=0)

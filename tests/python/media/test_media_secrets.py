@@ -47,7 +47,7 @@ def test_secrets_in_captions_texts_and_tables_are_redacted(run: tracker.Run) -> 
 @pytest.mark.parametrize("size", [10, 100_000])
 @pytest.mark.parametrize("kind", [tracker.Text, tracker.Markdown, tracker.Html])
 def test_a_text_under_the_name_of_a_secret_goes_whole_as_a_str_does(run: tracker.Run, kind: Any, size: int) -> None:
-    # Bug: a str under that name was redacted, and the same text as a medium was stored as it stood.
+    # Bug: a str under that name was redacted, and the same text as a medium was stored unchanged.
     plain = "swordfish " * size
     run.log({"password": kind(plain, caption="kept"), "note": kind(plain)}, step=0)
     run.log({"passwords/of/api_key": [kind(plain), kind("more")]}, step=0)

@@ -30,7 +30,7 @@ def test_a_column_of_arrow_is_no_table_and_the_error_says_how_it_becomes_one() -
 
 
 class Rows:
-    """So many that nobody may look at each."""
+    """So many that the code must not read each."""
 
     def __len__(self) -> int:
         return TABLE_ROWS_MAX + 1
@@ -95,7 +95,7 @@ def test_an_image_of_lab_colours_keeps_them(run: tracker.Run) -> None:
 
 
 def test_media_are_no_settings(run: tracker.Run, capfd: pytest.CaptureFixture[str]) -> None:
-    # Bug: the repr of the medium was stored, and nobody said so.
+    # Bug: the repr of the medium was stored, and nothing said so.
     image = tracker.Image(np.zeros((4, 4)))
     run.config["a"] = image
     run.config.update({"b": [image], "c": {"d": image, "e": 1}})

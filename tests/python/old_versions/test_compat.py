@@ -17,7 +17,7 @@ import tracker
 
 COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
-TOLD = sorted(path.parent.name for path in COMPAT.glob("*/told.json"))
+WITH_CONTENTS = sorted(path.parent.name for path in COMPAT.glob("*/told.json"))
 
 
 def expected_of(version: str) -> dict[str, Any]:
@@ -25,14 +25,15 @@ def expected_of(version: str) -> dict[str, Any]:
     return expected
 
 
-def told_of(version: str) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((COMPAT / version / "told.json").read_text())
-    return told
+def contents_of(version: str) -> dict[str, Any]:
+    """All but rows: config, summary, media, artifacts."""
+    expected: dict[str, Any] = json.loads((COMPAT / version / "told.json").read_text())
+    return expected
 
 
-def compare_told(found: dict[str, Any], told: dict[str, Any], contents: ModuleType) -> None:
-    assert sorted(found) == sorted(told)
-    for name, said in told.items():
+def compare_contents(found: dict[str, Any], expected: dict[str, Any], contents: ModuleType) -> None:
+    assert sorted(found) == sorted(expected)
+    for name, said in expected.items():
         assert sorted(found[name]) == sorted(said), name
         for key, value in said.items():
             assert contents.same(found[name][key], value), f"{name}: {key}"
@@ -109,28 +110,28 @@ def test_a_run_of_each_version_goes_on(version: str, unpacked: Any) -> None:
         assert again.problems == ()
 
 
-def test_the_newest_fixture_has_every_kind_of_thing_that_is_told() -> None:
-    told = told_of(TOLD[-1])
-    everything = told["compat/everything"]
+def test_the_newest_fixture_has_every_kind_of_content() -> None:
+    expected = contents_of(WITH_CONTENTS[-1])
+    everything = expected["compat/everything"]
     assert all(everything.values()), "a part of it is empty"
     assert {entry[2]["kind"] for entry in everything["media"]} >= {"image", "audio", "table", "histogram", "html"}
-    versions = told["artifacts"]["compat/model"]
+    versions = expected["artifacts"]["compat/model"]
     assert [sorted(said["aliases"]) for _, said in sorted(versions.items())] == [[], ["best"], ["latest", "next"]]
     assert (versions["v0"]["expires"], versions["v1"]["tags"]) == (True, ["good", "small"])
     assert any(entry[3] for entry in versions["v0"]["files"]), "a reference"
 
 
-@pytest.mark.parametrize("version", TOLD)
-def test_what_is_told_beside_rows_reads_as_it_did(version: str, unpacked: Any, modules: dict[str, ModuleType]) -> None:
-    root, contents, told = unpacked(version), modules["contents"], told_of(version)
-    compare_told(contents.told_by_library(root / "store"), told, contents)
+@pytest.mark.parametrize("version", WITH_CONTENTS)
+def test_contents_beside_rows_read_as_they_did(version: str, unpacked: Any, modules: dict[str, ModuleType]) -> None:
+    root, contents, expected = unpacked(version), modules["contents"], contents_of(version)
+    compare_contents(contents.told_by_library(root / "store"), expected, contents)
     found = contents.told_by_second_reader(
         modules["second"].read_run, modules["artifact"].read_artifacts, root / "store"
     )
-    compare_told(found, told, contents)
+    compare_contents(found, expected, contents)
 
 
-@pytest.mark.parametrize("version", TOLD)
+@pytest.mark.parametrize("version", WITH_CONTENTS)
 def test_a_spill_file_of_each_version_is_read_with_its_rings(
     version: str, unpacked: Any, modules: dict[str, ModuleType]
 ) -> None:
@@ -148,22 +149,22 @@ def test_a_spill_file_of_each_version_is_read_with_its_rings(
     assert contents.same(found, expected)
 
 
-@pytest.mark.parametrize("version", TOLD)
+@pytest.mark.parametrize("version", WITH_CONTENTS)
 def test_a_bundle_of_each_version_is_read_and_imported(
     version: str, unpacked: Any, modules: dict[str, ModuleType], tmp_path: Path
 ) -> None:
-    root, contents, told = unpacked(version), modules["contents"], told_of(version)
+    root, contents, expected = unpacked(version), modules["contents"], contents_of(version)
     (file,) = (root / "bundles").iterdir()
     artifacts = contents.artifacts_of(modules["bundle"].unpack_bundle(file.read_bytes(), tmp_path / "run"))
     run = modules["second"].read_run(tmp_path / "run")
-    compare_told(
-        {"compat/everything": contents.told_of(run)}, {"compat/everything": told["compat/everything"]}, contents
+    compare_contents(
+        {"compat/everything": contents.told_of(run)}, {"compat/everything": expected["compat/everything"]}, contents
     )
     (tmp_path / "other").mkdir()
     contents.command(tmp_path / "other", "import", str(file))
     found = contents.told_by_library(tmp_path / "other")
-    compare_told({"run": found["compat/everything"]}, {"run": told["compat/everything"]}, contents)
-    for name, versions in told["artifacts"].items():
+    compare_contents({"run": found["compat/everything"]}, {"run": expected["compat/everything"]}, contents)
+    for name, versions in expected["artifacts"].items():
         for number, said in versions.items():
             assert contents.same(found["artifacts"][name][number], said), f"{name}:{number}"
             there = said | {"aliases": [alias for alias in said["aliases"] if alias != "latest"]}

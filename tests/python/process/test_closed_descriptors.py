@@ -117,7 +117,7 @@ kinds = [(kind, all_kinds[:i].count(kind)) for i, kind in enumerate(all_kinds)]
 for round in range(2):
     for kind, nth in kinds:
         while len(same := [fd for fd in ours() if kind_of(fd) == kind]) <= nth:
-            time.sleep(0.01)  # those of the journal are opened anew within a second
+            time.sleep(0.01)  # those of the journal are opened again within a second
         path = f"own{len(own)}"
         made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         own[os.dup2(made, same[nth])] = path  # closes one and takes its number, at once
@@ -255,7 +255,7 @@ run.finish(timeout=60)
     assert tracker.open_run("test/r").state == "finished"
 
 
-# Bug: init(resume=...) took 30 s, open_run() 25 s and runs() 40 s: what SQLite had had open in the parent stood in the
+# Bug: init(resume=...) took 30 s, open_run() 25 s and runs() 40 s: what SQLite had had open in the parent was in the
 # child's tables, without descriptors, and each opening tried for 10 s to lock it.
 @pytest.mark.parametrize("plan", ['id="r", resume="allow"', 'id="other"'])
 def test_a_daemon_that_has_closed_all_descriptors_goes_on_and_recovers_its_parents_run(

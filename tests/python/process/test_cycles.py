@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: a process that opens and ends runs for a month neither grows nor leaves anything behind (F29).
+"""Goal: a process that opens and ends runs for a month neither grows nor leaks anything (F29).
 
 Method: TRACKER_TEST_CYCLES cycles (2,000; make soak: 100,000) of init, a few points, a reader and finish in one
 process, whose memory, threads, descriptors and mappings are noted ten times; the folder of each run is removed when it

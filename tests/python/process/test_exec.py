@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: a process that starts its program anew by execve (a supervisor's restart, `os.execv` after a configuration
-change) has lost nothing: pid and start time stay, so nothing but the lock and the program's own mark tell that the
+"""Goal: a process that starts its program again by execve (a supervisor's restart, `os.execv` after a configuration
+change) has lost nothing: pid and start time stay, so only the lock and the program's own mark show that the
 writer before is dead. Method: scripts that log, replace themselves without finish() and resume their run."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_a_process_that_replaces_itself_goes_on_in_its_run_and_loses_nothing(scr
     done = script(RESTARTING, env={"JOURNAL": journal})
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2000 "), done.stdout + done.stderr
-    # Private memory goes with the program that is replaced: nobody can say that it held nothing.
+    # Private memory goes with the program that is replaced: that it held nothing cannot be shown.
     missing = "left no journal here: what"
     assert done.stderr.count(missing) == (2 if journal == "memory" else 0), done.stderr
     assert all(missing in line for line in done.stderr.splitlines()), done.stderr

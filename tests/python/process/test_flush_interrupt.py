@@ -71,5 +71,5 @@ def test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing(store: 
     lock.close()
     process.communicate("\n", timeout=30)
     assert process.returncode == 0
-    assert waited < 5.0  # a second for whoever interrupts a flush, times five
+    assert waited < 5.0  # a second to interrupt a flush, times five
     assert tracker.open_run("p/r").history("x").steps.tolist() == list(range(POINTS))

@@ -188,7 +188,7 @@ def test_where_there_is_no_driver_nothing_is_started(script: Script, store: Path
     done = script(
         """
         import os, sys, time, tracker
-        sys.executable = os.path.abspath("python-that-tells")
+        sys.executable = os.path.abspath("python-that-reports")
         open(sys.executable, "w").write("#!/bin/sh\\ntouch started\\n")
         os.chmod(sys.executable, 0o755)
         run = tracker.init(project="p", quiet=True, system_interval=0.1)

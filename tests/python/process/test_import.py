@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Goal: importing is cheap and quiet, a local run touches no network and nothing outside its store.
-Method: look at sys.modules, at system calls' traces, at a process in a network namespace of its own."""
+Method: check sys.modules, system calls' traces, a process in a network namespace of its own."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_eight_processes_of_a_launcher_make_one_run_that_rank_0_wrote(
             assert f"rank {rank} of 8" in said[0]
 
 
-def test_a_variable_of_one_process_alone_gates_nobody(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_of_one_process_alone_gates_no_process(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "1")
     monkeypatch.setenv("SLURM_PROCID", "0")

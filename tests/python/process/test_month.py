@@ -4,7 +4,7 @@ that log rotation renames or cuts, its store below max_disk (F29).
 
 Method: time is compressed: 30 days, each a rotation and TRACKER_TEST_POINTS / 30 points (60,000 in all; make soak:
 10^9) with texts, config, summary, output, samples and a flush. What the process has is noted after
-each day, by itself; the size of the store is looked at all the time by a thread.
+each day, by itself; a thread checks the size of the store all the time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def now():
             "store": size()}
 
 def rotate(day):
-    # As logrotate does: rename and make anew, the program reopens; or copytruncate.
+    # As logrotate does: rename and make a new file, the program reopens; or copytruncate.
     if how == "copytruncate":
         shutil.copyfile(out, f"{out}.{day}")
         os.truncate(out, 0)

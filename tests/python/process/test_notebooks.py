@@ -114,7 +114,7 @@ def test_a_restarted_kernel_leaves_its_run_whole_and_opens_the_next_one(now: boo
 
 
 class Tags(html.parser.HTMLParser):
-    """What stands in a page, and whether each tag is closed in its order."""
+    """What is in a page, and whether each tag is closed in its order."""
 
     def __init__(self) -> None:
         super().__init__()

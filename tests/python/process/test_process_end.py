@@ -261,7 +261,7 @@ def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> 
     assert (quiet.stdout, quiet.stderr) == ("", "")
 
 
-# init raised "cannot start a thread", and the end of the process then waited 2 s for nobody. What the next command
+# init raised "cannot start a thread", and the end of the process then waited 2 s for no thread. What the next command
 # recovers of such a process is in tests/fault/no_thread_test.cc.
 def test_a_process_that_may_start_no_thread_keeps_its_points_in_the_journal_and_says_so(script: Script) -> None:
     done = script(
@@ -346,5 +346,5 @@ def test_the_last_line_says_how_many_values_were_not_taken(script: Script, what:
         """)
     last = done.stderr.splitlines()[-1]
     hint = "their keys are named above; strict=True raises"
-    told = f"{points:,} points stored, {refused:,} values not taken ({hint}); tracker show ends/ends"
-    assert last == f"tracker: ends/ends finished: {told}"
+    account = f"{points:,} points stored, {refused:,} values not taken ({hint}); tracker show ends/ends"
+    assert last == f"tracker: ends/ends finished: {account}"

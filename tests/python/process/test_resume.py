@@ -390,7 +390,7 @@ def test_a_run_that_was_seen_finished_is_seen_going_on_by_the_process_that_resum
     assert stored.state == "finished"
     with tracker.init(project="p", id="r", resume="allow", quiet=True) as run:
         run.log({"x": 3.0}, step=3)
-    assert stored.history("x").steps.tolist() == [1, 2, 3], "it was not looked at while it went on"
+    assert stored.history("x").steps.tolist() == [1, 2, 3], "it was not read while it went on"
     assert stored.summary["x"] == 3.0
 
 
@@ -410,7 +410,7 @@ if sys.argv[1] == "stopped":
 
 
 # The run was "finished", and nothing said that a process of it had gone on and died.
-def test_an_attempt_that_was_stopped_and_dies_after_the_end_of_the_next_is_told_of(
+def test_an_attempt_that_was_stopped_and_dies_after_the_end_of_the_next_is_reported(
     script: Script, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
@@ -433,18 +433,18 @@ def test_an_attempt_that_was_stopped_and_dies_after_the_end_of_the_next_is_told_
         assert first.stdout.readline() == "went on\n"
         assert [attempt.state for attempt in tracker.open_run("p/r").attempts()] == ["running", "finished"]
         first.kill()
-    told = ("finished", "attempt 1 went on after the end of attempt 2: crashed")
+    expected = ("finished", "attempt 1 went on after the end of attempt 2: crashed")
     r = tracker.open_run("p/r")
-    assert (r.state, r.state_detail) == told
+    assert (r.state, r.state_detail) == expected
     assert r.history("x").steps.tolist() == [1, 2, 10]
     attempts = r.attempts()
     assert [(a.state, a.points) for a in attempts] == [("crashed", 2), ("finished", 1)]
     assert attempts[0].last_seen > attempts[1].last_seen
     (listed,) = tracker.runs("p")
-    assert (listed.state, listed.state_detail) == told
+    assert (listed.state, listed.state_detail) == expected
 
 
-def test_names_and_charts_of_a_resumed_run_look_at_no_row_of_other_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_and_charts_of_a_resumed_run_read_no_row_of_other_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them had all numbers of all metrics made, after a resume out of all rows."""
     with tracker.init(project="p", id="train", quiet=True, capture="none", system_interval=0) as run:
         for step in range(100):

@@ -100,7 +100,7 @@ def test_secrets_of_output_arguments_variables_and_labels_are_in_no_file(
                 raise SystemExit("not refused")
             except ValueError as refused:
                 assert "never stored" in str(refused) and S["tag"] not in str(refused), refused
-        time.sleep(1)  # its surroundings are looked at beside the program
+        time.sleep(1)  # the run reads its surroundings meanwhile
         run.finish()
         """,
         "--api-key",

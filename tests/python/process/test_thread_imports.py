@@ -76,7 +76,7 @@ print(seen)
 
 
 # Bug: the first image made Pillow import its plugins on our thread; workers that were forked in that time, and opened
-# images with Pillow, waited for the lock of a module that nobody in them held: a DataLoader gave no batch for ever.
+# images with Pillow, waited for the lock of a module that no thread in them held: a DataLoader gave no batch for ever.
 def test_workers_forked_after_the_first_image_open_images(script: Script) -> None:
     done = script(
         FINDER

@@ -80,7 +80,7 @@ def test_gaps_are_null_and_a_logged_nan_is_none(run: tracker.Run) -> None:
 
 
 # Bug: polars refused two columns of one name, and in pandas the times took the place of the x.
-def test_a_metric_called_like_another_column_is_told_from_it(run: tracker.Run) -> None:
+def test_a_metric_called_like_another_column_gets_a_column_of_its_own(run: tracker.Run) -> None:
     for i in range(3):
         run.log({"loss": i / 2, "step": 10 + i, "time": 20.0 + i, "epoch": 30 + i}, step=i)
     r = tracker.open_run(run.uid)

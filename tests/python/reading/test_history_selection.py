@@ -173,7 +173,7 @@ def test_a_smoother_takes_its_own_parameter_only(ten: tracker.Run) -> None:
     assert len(rows.smooth("tensorboard", weight=0.5)) == 11
 
 
-def test_a_range_of_times_shows_the_run_as_it_stood_before_a_later_attempt_rolled_it_back() -> None:
+def test_a_range_of_times_shows_the_run_as_it_was_before_a_later_attempt_rolled_it_back() -> None:
     with tracker.init(project="p", id="back", quiet=True) as run:
         for step in range(8):
             run.log({"x": float(step)}, step=step)

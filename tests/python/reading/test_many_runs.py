@@ -56,7 +56,7 @@ def listing(store: Path, *arguments: str) -> dict[str, Any]:
 
 
 class Logger(threading.Thread):
-    """Logs ten rows a second into a run until it is told to stop."""
+    """Logs ten rows a second into a run until it is asked to stop."""
 
     def __init__(self, run: tracker.Run) -> None:
         super().__init__()

@@ -124,9 +124,9 @@ def test_missing_runs_and_metrics_are_named_with_what_is_close(run: tracker.Run)
     with pytest.raises(tracker.NotFoundError):
         r.texts("nothing")
     with pytest.raises(tracker.NotFoundError):
-        tracker.open_run("test/nobody")
+        tracker.open_run("test/missing")
     with pytest.raises(LookupError):
-        tracker.open_run("nobody")
+        tracker.open_run("missing")
     with pytest.raises(TypeError, match="name must be a str"):
         tracker.open_run(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a name or a list of names"):
@@ -163,7 +163,7 @@ def test_a_run_opens_by_label_by_id_and_by_uid(run: tracker.Run) -> None:
         assert tracker.open_run(name).uid == run.uid
 
 
-# Bug: the run was looked for among all runs of the store, whose run.json files were read one by one.
+# Bug: the run was searched among all runs of the store, whose run.json files were read one by one.
 def test_the_summary_of_the_own_run_reads_no_file_of_another_run(run: tracker.Run) -> None:
     other = tracker.init(project="test", quiet=True)
     other.finish()
@@ -190,8 +190,8 @@ def test_the_summary_of_a_run_whose_folder_was_renamed_is_that_of_the_run(run: t
     assert run.summary["loss"] == 0.5
 
 
-# Bug: a training stood still while another thread looked for a run in a store of many.
-def test_other_threads_run_while_a_run_is_looked_for(run: tracker.Run) -> None:
+# Bug: a training was blocked while another thread searched for a run in a store of many.
+def test_other_threads_run_during_the_search_for_a_run(run: tracker.Run) -> None:
     folder = Path(run.dir)
     for i in range(300):
         other = folder.with_name(f"copy{i}")

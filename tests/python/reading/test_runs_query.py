@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tracker.runs(where=, sort=, limit=): the filter language from Python, and the catalog behind it.
+"""tracker.runs(where=, sort=, limit=): the filter language from Python, and the catalog that answers it.
 
 Method: small stores in a folder of their own; processes of their own where it matters who may write the catalog.
 """
@@ -88,7 +88,7 @@ def test_to_pandas_has_the_documented_columns() -> None:
         "group job_type notes tags alerts"
     )
     assert list(frame.columns)[: len(fixed.split())] == fixed.split()
-    assert tracker.runs(where="nobody").to_pandas().empty
+    assert tracker.runs(where="absent").to_pandas().empty
 
 
 def test_mistakes_are_errors_with_a_column() -> None:

@@ -108,7 +108,7 @@ def test_what_finds_a_full_ring_is_dropped_in_the_account_of_its_metric() -> Non
     assert (stored.stored, stored.dropped) == (ended["many"].stored, ended["many"].dropped)
 
 
-def test_what_is_of_no_metric_stands_under_the_empty_name(run: tracker.Run) -> None:
+def test_what_is_of_no_metric_is_counted_under_the_empty_name(run: tracker.Run) -> None:
     run.log({"loss": 1.0}, step=0)
     run.finish()
     run.log({"loss": 2.0}, step=1)
@@ -138,7 +138,7 @@ def test_points_wait_in_the_account_while_the_store_cannot_be_written(store: Pat
 FULL_DISK = """
 import json, resource, signal, sys, tracker
 
-def tell():
+def report():
     status = run.status(series=True)
     counts = [status.points_logged, status.points_stored, status.points_dropped, status.points_pending]
     by_metric = {name: list(each) for name, each in status.series.items()}
@@ -154,11 +154,11 @@ while run.status().points_dropped < 100_000:
     for _ in range(1000):
         run.log({"x": 0.5, "y": 0.25}, step=step)
         step += 1
-tell()
+report()
 sys.stdin.readline()
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 assert run.flush(60)
-tell()
+report()
 sys.stdin.readline()
 run.finish()
 """
@@ -176,12 +176,12 @@ def test_readers_count_what_is_lost_while_the_disk_takes_nothing(tmp_path: Path,
         assert process.stdin is not None
         assert process.stdout is not None
         for room in (False, True):
-            told = json.loads(process.stdout.readline())
+            report = json.loads(process.stdout.readline())
             losses = tracker.open_run("test/full").losses
-            assert list(losses[:4]) == told["all"]
-            assert told["all"][2] >= 100_000
+            assert list(losses[:4]) == report["all"]
+            assert report["all"][2] >= 100_000
             assert sum(losses.by_reason.values()) == losses.dropped
-            for name, (stored, dropped, pending) in told["by_metric"].items():
+            for name, (stored, dropped, pending) in report["by_metric"].items():
                 entry = losses.by_metric[name]
                 assert (entry.stored, entry.dropped, entry.pending) == (stored, dropped, pending)
             command = [sys.executable, "-m", "tracker", "show", "test/full", "--losses"]
@@ -239,7 +239,7 @@ def test_texts_wait_in_their_account_while_the_store_cannot_be_written(store: Pa
     assert (run.status().texts_stored, run.status().texts_pending) == (6, 0)
 
 
-# Bug: a dropped text counted as a point of no metric, a stored one as none, so that nobody could tell what was lost.
+# Bug: a dropped text counted as a point of no metric, a stored one as none, so the account did not show what was lost.
 TEXTS_KILLED = """
 import os, signal, tracker
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what run.alert() tells is kept with the run, bounded and counted. Method: runs are read back,
+"""Goal: what run.alert() reports is kept with the run, bounded and counted. Method: runs are read back,
 also by the second reader and the command line."""
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def test_more_than_a_minute_takes_is_counted_said_once_and_kept_with_the_run(
     assert "5 alerts more than a run takes" in command("show", run.id)
 
 
-# Bug: at 1, 2, 4, 8, … dropped ones the number had been told already, and was gone with the file.
-def test_how_many_were_dropped_is_told_again_where_the_files_are_removed(run: tracker.Run) -> None:
+# Bug: at 1, 2, 4, 8, … dropped ones the number had been stored already, and was gone with the file.
+def test_how_many_were_dropped_is_recorded_again_where_the_files_are_removed(run: tracker.Run) -> None:
     for i in range(A_MINUTE + 4):
         run.alert(f"alert {i}")
     assert run.flush()
@@ -109,9 +109,9 @@ def test_misuse_is_an_error_at_once(run: tracker.Run) -> None:
         run.alert(3)  # type: ignore[arg-type]
 
 
-def test_a_rank_that_records_nothing_tells_nothing(store: Path) -> None:
+def test_a_rank_that_records_nothing_stores_no_alert(store: Path) -> None:
     run = tracker.init(project="test", rank=1, world_size=2, quiet=True)
-    run.alert("nobody hears it", level="error")
+    run.alert("not stored", level="error")
     run.finish()
     assert not store.exists()
 
@@ -131,7 +131,7 @@ def test_alerts_survive_a_kill_and_hold_no_secret(script: Script) -> None:
 
 
 # Regression: after a text that waited in memory it went two ways.
-def test_an_alert_beside_a_large_text_is_told_once(run: tracker.Run) -> None:
+def test_an_alert_beside_a_large_text_is_stored_once(run: tracker.Run) -> None:
     run.log({"note": "x" * 200_000}, step=0)
     run.alert("only once")
     run.finish()

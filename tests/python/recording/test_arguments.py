@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Goal: misuse of a signature is an ordinary error that says what was expected; strict raises what is else counted.
-Method: call with wrong arguments and look at type and text of the error."""
+Method: call with wrong arguments and check type and text of the error."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_init_says_what_it_expected(options: dict[str, Any], error: type[Excepti
 
 def test_resume_must_needs_the_run() -> None:
     with pytest.raises(tracker.NotFoundError):
-        tracker.init(project="p", id="nobody", resume="must", quiet=True)
+        tracker.init(project="p", id="missing", resume="must", quiet=True)
 
 
 @pytest.mark.parametrize("bad", [None, "x", True, [1]])

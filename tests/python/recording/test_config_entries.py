@@ -90,7 +90,7 @@ class KeysOnly:
         return 0.1
 
 
-def test_objects_with_fields_are_dicts_wherever_they_stand(capfd: pytest.CaptureFixture[str]) -> None:
+def test_objects_with_fields_are_dicts_at_any_depth(capfd: pytest.CaptureFixture[str]) -> None:
     fields = {"lr": 0.1, "sizes": [1, 2]}
     given: list[Any] = [Attrs(), Pydantic(), Named(0.1, (1, 2)), argparse.Namespace(**fields)]
     given.append(types.SimpleNamespace(**fields))

@@ -94,7 +94,7 @@ def test_every_kind_of_value_has_a_plain_form() -> None:
 
 
 # Bug: each path through them was followed, 32 deep: init took hours and all memory.
-def test_a_config_whose_parts_know_each_other_is_taken_and_each_of_them_stands_once_on_a_path() -> None:
+def test_a_config_whose_parts_know_each_other_is_taken_and_each_of_them_is_once_on_a_path() -> None:
     config: dict[str, Any] = {"lr": 0.1}
     config |= {f"part{i}": {"root": config, "n": i} for i in range(3)}
     a, b = argparse.Namespace(lr=1), argparse.Namespace(w=[2])

@@ -18,7 +18,7 @@ def read_back(run: tracker.Run) -> Any:
     return tracker.open_run(run.uid)
 
 
-def test_summary_kinds_stand_in_the_summary(run: tracker.Run) -> None:
+def test_summary_kinds_are_in_the_summary(run: tracker.Run) -> None:
     run.define_metric("loss", summary="min", goal="minimize", step_metric="epoch")
     run.define_metric("val/*", summary=["best", "mean"], goal="maximize")
     for epoch, (loss, acc) in enumerate([(3.0, 0.5), (1.0, 0.9), (2.0, 0.7)]):

@@ -112,7 +112,7 @@ def steps(run: tracker.Run, name: str) -> list[int]:
 # is no matter of ours.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_in_log_costs_no_value_of_another_call(run: tracker.Run) -> None:
-    armed = False  # the signal may come late, through another thread or ThreadSanitizer's runtime: it is nobody's then
+    armed = False  # the signal may come late, through another thread or ThreadSanitizer's runtime: it is ignored then
 
     def interrupt(*_: object) -> None:
         nonlocal armed
@@ -146,7 +146,7 @@ def test_ctrl_c_anywhere_in_log_costs_no_value_of_another_call(run: tracker.Run)
     stored = steps(run, "loss")
     assert set(returned) <= set(stored), f"seed {seed}"
     assert len(stored) == len(set(stored)), f"seed {seed}"
-    # Of a call that was ended before it looked at its values nothing is known.
+    # Of a call that was ended before it read its values nothing is known.
     assert len(returned) <= status.points_stored + status.points_dropped <= CALLS, f"seed {seed}"
     assert interrupted > 0
 
@@ -160,7 +160,7 @@ def ctrl_c() -> Iterator[None]:
 
 
 class Ends(Tensor):
-    """Whoever copies it is ended by Ctrl-C."""
+    """Raises KeyboardInterrupt when it is copied."""
 
     def detach(self) -> Tensor:
         signal.raise_signal(signal.SIGINT)
@@ -183,7 +183,7 @@ def test_of_a_call_that_ctrl_c_ends_each_value_is_stored_or_counted(run: tracker
 @pytest.mark.usefixtures("ctrl_c")
 def test_values_that_were_handed_over_are_not_counted_as_lost_when_the_call_ends_later(run: tracker.Run) -> None:
     class EndsLater(tracker.Histogram):
-        """Whoever describes it is ended by Ctrl-C."""
+        """Raises KeyboardInterrupt when its encoder is read."""
 
         made = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whatever holds a run can be copied, pickled and looked at. Method: copies here, pickles in processes of their own."""
+"""Whatever holds a run can be copied, pickled and shown. Method: copies here, pickles in processes of their own."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def test_whatever_the_order_of_keys_each_value_is_of_its_own_metric(patient_run:
             assert read.history(name).values.astype(float).tolist() == values
 
 
-# Whoever looked at such a run looked for each name among all: a minute and more of a listing, and of the training.
+# Bug: a reader of such a run searched all names for each name: a minute and more of a listing, and of the training.
 def test_names_of_texts_and_of_summary_values_may_be_very_many(patient_run: tracker.Run) -> None:
     for i in range(50_000):
         patient_run.log({f"text/{i}": "a"}, step=i)

@@ -180,7 +180,7 @@ def test_a_handle_is_shared_by_threads(patient_run: tracker.Run) -> None:
     assert len(r.history("y")) == threads * calls
 
 
-def test_many_runs_one_after_another_leave_nothing_behind() -> None:
+def test_many_runs_one_after_another_leak_nothing() -> None:
     before = threading.active_count()
     for _ in range(20):
         with tracker.init(project="p", quiet=True) as run:
@@ -210,7 +210,7 @@ def test_a_run_that_has_ended_holds_no_descriptor_and_no_shared_memory(own_shm: 
             run.log({"loss": 1.0}, step=step)
         run.finish()
         kept.append(run)
-    for _ in range(3000):  # the thread that looks for dead runs has files open for a moment
+    for _ in range(3000):  # the thread that recovers dead runs has files open for a moment
         if len(list(Path("/proc/self/fd").iterdir())) <= descriptors:
             break
         time.sleep(0.01)

@@ -132,7 +132,7 @@ def test_an_order_may_have_8_fields_and_a_list_100_columns(script: Script) -> No
 def test_a_regular_expression_sees_the_first_mebibyte_of_a_text() -> None:
     edge = "x" * (K_REGEX_TEXT_BYTES_MAX - 1)
     stored(tracker.init(project="test", id="seen", quiet=True, config={"note": edge + "Y"}))
-    stored(tracker.init(project="test", id="behind", quiet=True, config={"note": edge + "xY"}))
+    stored(tracker.init(project="test", id="beyond", quiet=True, config={"note": edge + "xY"}))
     assert [found.id for found in tracker.runs(project="test", where="config.note ~ 'Y'")] == ["seen"]
 
 
@@ -249,4 +249,4 @@ def test_runs_that_a_process_has_begun_are_remembered_up_to_a_limit(monkeypatch:
         with tracker.init(project="p", id=f"r{number}", resume="must", quiet=True) as run:
             run.log({"x": 2.0}, step=1)
         assert len(_open_runs._begun) == 2
-    assert [read.points for read in runs] == [2, 2, 2], "each is looked at anew, remembered or not"
+    assert [read.points for read in runs] == [2, 2, 2], "each is read again, remembered or not"

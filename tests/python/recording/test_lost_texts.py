@@ -59,7 +59,7 @@ def test_texts_in_damaged_bytes_of_a_ring_are_counted(own_shm: Path) -> None:
     ring.write_bytes(data)
     assert command("ls").returncode == 3
     expect_all_but_one()
-    # Bug: what a recoverer that died at this point left was removed, and nobody could look at it any more.
+    # Bug: what a recoverer that died at this point left was removed, and no reader could open it any more.
     kept = journal.with_name(f"damaged-{journal.name}")
     kept.rename(journal)
     assert command("ls").returncode == 3

@@ -335,7 +335,7 @@ def make_runs(count: int) -> None:
         with tracker.init(project="test", id=f"r{number}", quiet=True) as run:
             for step in range(200):
                 run.log({"loss": number + step * 0.1}, step=step)
-        time.sleep(0.01)  # they are told apart by the time they were made
+        time.sleep(0.01)  # they are distinguished by the time they were made
 
 
 def ids() -> set[str]:

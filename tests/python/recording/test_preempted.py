@@ -67,7 +67,7 @@ def test_sigterm_marks_the_run_and_changes_nothing_else(script: Script, how: str
 
 # Promise P9: `on_sigterm="mark"` chains to the earlier handler; without it there is no handler; a forked child marks
 # nothing.
-def test_nothing_stands_in_the_way_of_sigterm_unless_it_is_asked_for_or_after_the_end(script: Script) -> None:
+def test_sigterm_is_left_alone_without_mark_and_after_the_end(script: Script) -> None:
     done = script(
         BEGIN
         + """
@@ -179,7 +179,7 @@ term()
     assert [tracker.open_run(f"test/{name}").state for name in "abc"] == ["preempted", "crashed", "preempted"]
 
 
-def test_a_handler_that_took_the_place_of_ours_is_told_of_and_left_alone(script: Script) -> None:
+def test_a_handler_that_took_the_place_of_ours_is_reported_and_left_alone(script: Script) -> None:
     done = script(
         BEGIN
         + """
@@ -199,9 +199,7 @@ term()
 
 @pytest.mark.parametrize("order", ["ended", "live"])
 @pytest.mark.parametrize("before", ["none", "a handler"])
-def test_a_handler_that_stood_there_for_a_while_does_not_keep_ours_away(
-    script: Script, order: str, before: str
-) -> None:
+def test_a_handler_that_was_there_for_a_while_does_not_keep_ours_away(script: Script, order: str, before: str) -> None:
     done = script(
         BEGIN
         + f"""
@@ -223,7 +221,7 @@ time.sleep(30)
     assert tracker.open_run("test/r").state == ("finished" if order == "ended" else "preempted")
 
 
-def test_a_run_that_was_told_of_its_preemption_is_preempted_until_a_further_attempt_is_not(script: Script) -> None:
+def test_a_run_with_a_preemption_notice_is_preempted_until_a_further_attempt_is_not(script: Script) -> None:
     source = BEGIN + "run = train(resume='allow')\nif sys.argv[1] == 'mark': run.mark_preempting()\n"
     killed = source + "os.kill(os.getpid(), signal.SIGKILL)"
     states = []

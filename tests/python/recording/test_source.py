@@ -12,7 +12,7 @@ from pathlib import Path
 import tracker
 
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
-TOKEN = "ghp_" + "a1B2" * 9  # of a known form, and nobody's
+TOKEN = "ghp_" + "a1B2" * 9  # of a known form, and no real one
 
 PROGRAM = """
 import tracker

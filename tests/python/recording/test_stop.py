@@ -139,7 +139,7 @@ def test_a_run_that_is_not_running_is_not_asked(run: tracker.Run) -> None:
     assert done.returncode == 1
     assert "is not running but finished" in done.stderr
     assert not (Path(run.dir) / "stop-request.json").exists()
-    assert stop("nobody").returncode == 1
+    assert stop("missing").returncode == 1
 
 
 def test_a_resumed_run_is_not_stopped_by_an_old_request() -> None:

@@ -81,7 +81,7 @@ def test_every_public_name_is_there_and_typed() -> None:
     assert "finish" in vars(tracker)
 
 
-def test_the_types_of_what_is_read_stand_in_annotations(run: tracker.Run) -> None:
+def test_the_types_of_what_is_read_work_in_annotations(run: tracker.Run) -> None:
     run.log({"x": 1.0}, step=0)
 
     def read(

@@ -49,7 +49,7 @@ def test_without_a_token_each_path_answers_401(server: Server, method: str, path
 
 
 @pytest.mark.parametrize("path", ["nothing", "runs/x", "openapi.json", f"runs/{UID}/../../projects", "runs//"])
-def test_a_path_that_does_not_exist_says_so_to_nobody_without_a_token(server: Server, path: str) -> None:
+def test_a_path_that_does_not_exist_is_refused_without_a_token(server: Server, path: str) -> None:
     assert code(server.request("GET", "/api/v1/" + path, token="")) == (401, "no_access")
 
 

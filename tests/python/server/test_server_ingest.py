@@ -54,7 +54,7 @@ def recorded(label: str = "otter", frames: int = 5) -> Log:
 
 
 def live_log(frames: int = 5) -> tuple[tracker.Run, Log]:
-    """Of a run that goes on, whose frames stand by themselves."""
+    """Of a run that goes on, whose units are single frames."""
     run = record(frames=frames)
     (log,) = logs_of(run.dir)
     assert len(log.units) >= frames

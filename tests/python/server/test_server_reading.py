@@ -261,7 +261,7 @@ def test_connect_reads_a_run_as_a_local_one(setting: tuple[Server, tracker.Store
     with pytest.raises(tracker.NotFoundError):
         run.history("nothing")
     with pytest.raises(tracker.NotFoundError):
-        remote.open_run("mnist/nobody")
+        remote.open_run("mnist/missing")
     with pytest.raises(ValueError, match="column"):
         remote.runs(where="config.lr <")
 

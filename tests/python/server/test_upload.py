@@ -129,7 +129,7 @@ def test_the_url_of_a_run_is_its_page_of_the_console(server: Server, project: st
     assert page.body.replace(b'="../../../', b'="./') == index.body
 
 
-# The bug would be a run that is sent though nobody asked for it, or an offline one that a bare sync leaves.
+# The bug would be a run that is sent without a request, or an offline one that a bare sync leaves.
 def test_a_bare_sync_takes_offline_runs_and_a_named_one_any(server: Server) -> None:
     uids = {mode: record("modes", id=mode, mode=mode).uid for mode in ("local", "offline")}
     first = synced()
@@ -294,7 +294,7 @@ def test_a_wrong_token_is_said_once_and_the_run_stays_local(
         ),
     ],
 )
-def test_an_answer_that_nobody_can_use_loses_nothing(
+def test_an_answer_that_cannot_be_used_loses_nothing(
     server: Server, proxy: Proxy, script: Script, fault: str, problem: str, advice: str
 ) -> None:
     proxy.fault = fault
@@ -335,7 +335,7 @@ def test_what_no_proxy_lets_through_stays_in_the_store_and_is_named(
     check_equal(server, uid)
 
 
-def test_a_server_that_comes_back_is_told_of_once(server: Server, tmp_path: Path) -> None:
+def test_a_server_that_comes_back_is_reported_once(server: Server, tmp_path: Path) -> None:
     server.end(signal.SIGKILL)
     child = looping(100_000)
     assert child.stdout is not None

@@ -90,7 +90,7 @@ def test_an_attempt_that_has_just_begun_makes_the_run_go_on(store: Path) -> None
     assert read.state == "running"
     assert read.losses.missing_journals == 0
     assert json.loads(command("show", "p/r", "--json").stdout)["state"] == "running"
-    claim.write_text("rubbish")  # whose it is nobody knows: for a minute it may still come
+    claim.write_text("rubbish")  # its owner is unknown: for a minute it may still come
     assert tracker.open_run("p/r").state == "running"
 
 

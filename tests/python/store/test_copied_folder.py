@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what somebody copies into a run's folder, or a run's folder beside it, is told apart from the run.
+"""Goal: what somebody copies into a run's folder, or a run's folder beside it, is distinguished from the run.
 Method: files and folders are copied as `cp` does; commands and readers say what they take for the run."""
 
 from __future__ import annotations

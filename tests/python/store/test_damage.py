@@ -139,7 +139,7 @@ def test_damaged_definitions_are_said_by_a_listing_that_meets_them_first(shm: Pa
     assert any("defs" in str(each.message) for each in said)
 
 
-def test_definitions_that_name_nobody_are_said_of_every_run_that_may_be_theirs(shm: Path) -> None:
+def test_definitions_that_name_no_run_are_reported_for_every_run_that_may_be_theirs(shm: Path) -> None:
     journal = journal_of_a_dead_process(shm, stored=False)
     os.truncate(journal / "defs", 30)
     assert any("defs" in line for line in tracker.open_run("p/r").problems)
@@ -249,7 +249,7 @@ def test_a_foreign_file_in_a_journal_is_not_deleted(shm: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["defs", "spill", "ring-0000000000000100"])
-def test_a_pipe_in_a_journal_makes_nobody_wait(shm: Path, name: str) -> None:
+def test_a_pipe_in_a_journal_blocks_no_reader(shm: Path, name: str) -> None:
     journal = journal_of_a_dead_process(shm)
     (journal / name).unlink(missing_ok=True)
     os.mkfifo(journal / name)
@@ -257,7 +257,7 @@ def test_a_pipe_in_a_journal_makes_nobody_wait(shm: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["run.json", "0123456789abcdef0123456789abcdef.db"])
-def test_a_pipe_in_a_run_makes_nobody_wait(store: Path, name: str) -> None:
+def test_a_pipe_in_a_run_blocks_no_reader(store: Path, name: str) -> None:
     with tracker.init(project="p", id="sound", quiet=True) as run:
         run.log({"x": 1.0}, step=0)
     folder = store / "runs" / "p" / "piped"

@@ -17,7 +17,7 @@ import tracker
 from commands import command, environment, run_script
 
 LARGE = "x" * 70_000  # more than a document may hold
-PUT_BACK_MAX_S = 20.0  # it is looked for each second, with a commit
+RESTORED_MAX_S = 20.0  # it is checked each second, with a commit
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def document(store: Path) -> Path:
 
 @pytest.mark.parametrize("resume", ["allow", "must", "from"])
 @pytest.mark.parametrize("damage", ["gone", "cut", "empty", "folder", "large"])
-def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
+def test_a_run_goes_on_as_itself_and_its_document_is_written_again(
     document: Path, capfd: pytest.CaptureFixture[str], resume: str, damage: str
 ) -> None:
     before = json.loads(document.read_text())
@@ -134,7 +134,7 @@ def two_ranks(script: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("text", ["{", None, LARGE])
-def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path, text: str | None) -> None:
+def test_ranks_that_resume_an_unreadable_run_share_another_run(document: Path, text: str | None) -> None:
     document.unlink()
     if text is not None:
         document.write_text(text)
@@ -221,7 +221,7 @@ def test_a_document_that_is_removed_under_a_live_run_is_put_back(
     document = store / "runs" / "p" / "r" / "run.json"
     before = json.loads(document.read_text())
     document.unlink()
-    end = time.monotonic() + PUT_BACK_MAX_S
+    end = time.monotonic() + RESTORED_MAX_S
     while not document.exists() and time.monotonic() < end:
         run.log({"x": 0.0})
         time.sleep(0.05)

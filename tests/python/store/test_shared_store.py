@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: two users of one folder record, list and clean up in one store, and who may not is told the command that helps.
+"""Goal: two users of one folder record, list and clean up in one store; a user without rights gets the right command.
 
 Method: two real users of one group, with umask 077 or 022, run programs and commands of a package that both may read.
 """
@@ -151,7 +151,7 @@ def test_a_store_of_init_shared_is_the_groups_in_any_folder_and_another_store_st
     assert (team.base / str(ANNA) / "own" / ".tracker").stat().st_mode & 0o77 == 0
 
 
-def test_a_private_store_is_shared_by_its_owners_command_which_the_other_user_is_told(team: Team) -> None:
+def test_a_private_store_is_shared_by_its_owners_command_which_the_other_users_error_names(team: Team) -> None:
     os.chown(team.base / "team", ANNA, ANNA)
     (team.base / "team").chmod(0o755)
     assert team.record(ANNA, "annas").returncode == 0

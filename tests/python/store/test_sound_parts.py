@@ -104,7 +104,7 @@ os._exit(0)
 def test_an_overwritten_database_whose_log_has_all_of_it_costs_no_row(own_shm: Path, store: Path) -> None:
     run_script(OVERWRITTEN)
     for path in (store / "runs" / "p" / "r").glob("*.db*"):
-        os.utime(path, (time.time() - 60, time.time() - 60))  # nobody is at it any more
+        os.utime(path, (time.time() - 60, time.time() - 60))  # no process uses it any more
     before = exported()
     command("ls")
     after = exported()

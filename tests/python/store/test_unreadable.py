@@ -243,7 +243,7 @@ def test_a_ring_that_cannot_be_read_is_in_the_account(journal: Path) -> None:
     expect_nothing_lost(journal)
 
 
-def test_a_run_made_anew_by_recovery_keeps_its_begin(journal: Path, store: Path) -> None:
+def test_a_run_made_again_by_recovery_keeps_its_start(journal: Path, store: Path) -> None:
     before = json.loads((store / "runs" / "p" / "r" / "run.json").read_text())["created_us"]
     shutil.rmtree(store / "runs")
     command("ls")

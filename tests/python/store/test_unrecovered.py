@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: who reads a run of which rows wait in a dead process's journal, because the store takes nothing, is told so.
+"""Goal: a reader of a run whose rows wait in a dead process's journal, because the store takes nothing, gets a report.
 
 Method: a writer and a reader whose files may not grow (RLIMIT_FSIZE), which a full disk looks like; the writer is
 killed with 1,000 points in its ring."""
@@ -46,7 +46,7 @@ print(len(again.history("a").values), again.problems)
 """
 
 
-# Promise P5: A reader of a run is told how many rows of a dead process could not be stored, and why.
+# Promise P5: A reader of a run is warned how many rows of a dead process could not be stored, and why.
 @pytest.mark.parametrize("way", ["open", "list"])
 def test_rows_that_wait_in_a_journal_are_named_at_the_first_reading_with_the_reason(script: Script, way: str) -> None:
     assert script(WRITER, timeout=100).returncode == -9
@@ -63,7 +63,7 @@ def test_rows_that_wait_in_a_journal_are_named_at_the_first_reading_with_the_rea
 
 
 # Only points and texts that could be counted were named: a run with nothing but such rings looked whole.
-def test_rings_that_nobody_can_read_are_named_where_nothing_else_waits(script: Script, own_shm: Path) -> None:
+def test_rings_that_cannot_be_read_are_named_where_nothing_else_waits(script: Script, own_shm: Path) -> None:
     assert script(WRITER, timeout=100).returncode == -9
     for ring in own_shm.rglob("ring-*"):
         ring.unlink()
@@ -112,7 +112,7 @@ def test_what_a_run_left_that_died_after_it_was_opened_is_stored_and_read(script
     assert second.endswith(" ()"), done.stdout + done.stderr
 
 
-# Bug: open_run() looked for a folder before anything was recovered, and said that the store has no runs.
+# Bug: open_run() searched for a folder before anything was recovered, and said that the store has no runs.
 @pytest.mark.parametrize("name", ["p/r", "r"])
 def test_a_killed_run_whose_folder_was_removed_is_found_by_its_name(script: Script, name: str) -> None:
     killed = script(

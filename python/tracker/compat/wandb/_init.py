@@ -32,7 +32,7 @@ _hooked = False
 
 def by_name(given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
     """Positional arguments under their names. The old order is known by a config in third place, or by a text alone:
-    old scripts begin init("train"), and nobody gives an entity alone by position."""
+    old scripts begin init("train"), and no script gives an entity alone by position."""
     alone = len(given) == 1 and "job_type" not in named
     is_old = alone or (len(given) > 2 and not isinstance(given[2], (str, os.PathLike, type(None))))
     order: tuple[str, ...] = OLD_ORDER if is_old else NEW_ORDER
