@@ -27,6 +27,7 @@ from tracker import _core
 from tracker._console import stream_wrappers
 from tracker._console.guarded_fd import GuardedFd
 from tracker._console.relay_channel import CLOSED, READ_BYTES, Replaced, Stream, high, say
+from tracker._own_thread import own_thread
 
 # What the end of a run waits for the relay, whose target may take nothing.
 # Limit: console="fd": ms that the end of a run waits for output on its way. Beyond it: later output is not recorded,
@@ -58,7 +59,7 @@ class _Relay:
         self._copies, self._orders = self._start()
         importlib.import_module("tracker._console.console_relay")  # not on the thread: a fork would keep its lock
         try:
-            threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
+            own_thread("tracker-console", self._read).start()
         except RuntimeError as error:
             self._copies.close()
             self._orders.close()
@@ -185,7 +186,7 @@ class _Relay:
                 stream.note(f"all output after this line is lost: the relay has ended, and {CLOSED}")
                 channel.lead_nowhere()
         for channel, stream in others[1:]:
-            thread = threading.Thread(target=channel.hand_on, args=(stream,), name="tracker-console", daemon=True)
+            thread = own_thread("tracker-console", channel.hand_on, stream)
             thread.start()
             self._handing.append(thread)
         others[0][0].hand_on(others[0][1])
@@ -243,7 +244,7 @@ class _Tail:
         self._reported = False
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
+        own_thread("tracker-console", self._read).start()
 
     def _read(self) -> None:
         while not self._stop.wait(TAIL_LOOK_MS / 1000):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tracker import _core, _open_runs
+from tracker._own_thread import own_thread
 
 # Of values that wait in memory; a larger one waits beside them where no other such one does
 # Limit: bytes of media that wait in memory to be encoded, and one larger value. Beyond it: a value is stored raw in the
@@ -174,11 +174,6 @@ def reason_of(error: BaseException) -> str:
     return "disk" if isinstance(error, OSError) else "not encoded"
 
 
-def _block_signals() -> None:
-    with contextlib.suppress(Exception):  # signals are the program's
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-
-
 class Queue:
     def __init__(self) -> None:
         self._changed = threading.Condition()  # guards all that follows
@@ -258,7 +253,7 @@ class Queue:
     def _start(self) -> None:
         if self._thread is not None or self._no_thread:
             return
-        thread = threading.Thread(target=self._work, name="tracker-media", daemon=True)
+        thread = own_thread("tracker-media", self._work)
         try:
             thread.start()
         except RuntimeError:  # a limit on processes: flush() and finish() do the work
@@ -267,7 +262,6 @@ class Queue:
         self._thread = thread
 
     def _work(self) -> None:
-        _block_signals()
         while True:
             with self._changed:
                 while not self._items or self._now is not None:
@@ -366,7 +360,6 @@ class Queue:
         end = time.monotonic() + RAW_END_MS_MAX / 1000
 
         def work() -> None:
-            _block_signals()
             for item in left:
                 if not item.claimed and time.monotonic() < end:
                     with contextlib.suppress(Exception):  # the disk: this one is dropped
@@ -375,7 +368,7 @@ class Queue:
                 if time.monotonic() < end:
                     item.sync()
 
-        thread = threading.Thread(target=work, name="tracker-media-end", daemon=True)
+        thread = own_thread("tracker-media-end", work)
         with contextlib.suppress(RuntimeError):  # a limit on processes, or Python 3.12 and newer at their exit
             thread.start()
             thread.join(RAW_END_MS_MAX / 1000)

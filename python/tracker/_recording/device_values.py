@@ -13,7 +13,6 @@ any. A forked child begins with nothing.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -21,6 +20,7 @@ from collections import deque
 from queue import Empty, SimpleQueue
 
 from tracker import _core, _open_runs
+from tracker._own_thread import own_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Queue:
         self._free_unless_captured()
 
     def _start(self) -> None:
-        thread = threading.Thread(target=self._work, name="tracker-device", daemon=True)
+        thread = own_thread("tracker-device", self._work)
         try:
             thread.start()
         except RuntimeError:  # a limit on processes: later calls, flush() and finish() look
@@ -252,10 +252,6 @@ class Queue:
             self._worker = self._worker or thread
 
     def _work(self) -> None:
-        try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # signals are the program's
-        except (OSError, ValueError):
-            pass
         with self._lock:
             self._worker = self._worker or threading.current_thread()
             if self._worker is not threading.current_thread():  # a signal came in the way of who started the first

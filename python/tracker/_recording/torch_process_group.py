@@ -59,7 +59,7 @@ def meet(core: Any) -> None:
     group = store() if key else None
     if group is None:
         return
-    import threading
+    from tracker._own_thread import own_thread
 
     work, given = (_ask, (core, group, key)) if core.waits_for_run else (_give, (group, key, core.group_text))
-    threading.Thread(target=work, args=given, name="trk-group", daemon=True).start()
+    own_thread("trk-group", work, *given).start()

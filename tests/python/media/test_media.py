@@ -267,20 +267,3 @@ def test_a_run_without_media_starts_no_thread_for_them(script: Script) -> None:
         """
     )
     assert done.stdout == "False False\n", done.stderr
-
-
-def test_the_thread_handles_no_signal(script: Script) -> None:
-    done = script(
-        """
-        import os, re, signal, threading, time
-        import numpy as np, tracker
-        run = tracker.init(project="p", quiet=True)
-        run.log({"a": tracker.Image(np.zeros((4, 4)))}, step=0)
-        run.flush(60)
-        (thread,) = [t for t in threading.enumerate() if t.name == "tracker-media"]
-        text = open(f"/proc/self/task/{thread.native_id}/status").read()
-        blocked = int(re.search("SigBlk:\\t(.*)", text)[1], 16)
-        print(thread.daemon, bool(blocked >> (signal.SIGINT - 1) & 1), bool(blocked >> (signal.SIGTERM - 1) & 1))
-        """
-    )
-    assert done.stdout == "True True True\n", done.stderr

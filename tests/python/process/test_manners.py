@@ -50,6 +50,27 @@ print(before == during == signals())
     assert done.stdout == "True\n", done.stderr
 
 
+def test_signals_of_the_program_are_for_no_thread_of_ours(script: Script) -> None:
+    done = script(
+        """
+import numpy, os, re, signal, threading
+def open_to_signals():
+    texts = [open(f"/proc/self/task/{task}/status").read() for task in os.listdir("/proc/self/task")]
+    return sum(not int(re.search("SigBlk:\\t(.*)", text)[1], 16) >> (signal.SIGUSR1 - 1) & 1 for text in texts)
+before = open_to_signals()
+import tracker
+run = tracker.init(project="p", console="fd", quiet=True)
+run.log({"x": 1.0, "image": tracker.Image(numpy.zeros((4, 4)))}, step=0)
+run.flush(60)
+names = {thread.name for thread in threading.enumerate()}
+after = open_to_signals()
+run.finish()
+print(names >= {"tracker-media", "tracker-console"}, after - before)
+"""
+    )
+    assert done.stdout == "True 0\n", done.stderr
+
+
 # Promise P9: No helper process unless `console="fd"` asks for one, but a short trial where there is a GPU driver; no
 # signal handler.
 def test_there_is_no_helper_process_and_three_threads_that_end_with_the_run(script: Script) -> None:
