@@ -17,7 +17,7 @@ CONSOLE = PACKAGE + "server/console/"  # built by Node
 # The modules beside the rooms, which every room may import: from the bottom up, each may import those before it.
 SHARED = (
     *("_core", "_load_error", "_numpy", "_arguments", "_mapping_entries", "_plain_values"),
-    *("_refused_value_hint", "_multiprocessing_parent", "_open_runs"),
+    *("_refused_value_hint", "_multiprocessing_parent", "_open_runs", "_own_thread"),
 )
 _BELOW = frozenset({"_console", "_media", "_reading", "_artifacts", "_recording"})
 # What each room may import beside itself and SHARED: "tracker" is python/tracker/__init__.py.
