@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -382,6 +383,9 @@ def main(names: Sequence[str]) -> int:
         print(f"unknown: {' '.join(unknown)}; the parts are {' '.join(PARTS)}", file=sys.stderr)
         return 2
     os.environ.setdefault("TRACKER_JOIN", joining())
+    for each in (signal.SIGINT, signal.SIGQUIT):  # a shell without job control ignores them for what it starts with "&"
+        if signal.getsignal(each) == signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)  # the tests send them
     # Thousands of short processes import the package: 30 ms each from its sources, 7 from bytecode.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "pycache"))
