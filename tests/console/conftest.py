@@ -27,6 +27,16 @@ def browser(built_console: Path) -> Iterator[Browser]:
         yield opened
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A failed test says what its tabs show."""
+    report = yield
+    tabs = getattr(item, "funcargs", {}).get("tabs", [])
+    if call.when == "call" and report.failed:
+        report.sections += [(f"tab at {tab.page.url}", tab.text()) for tab in tabs]
+    return report
+
+
 @pytest.fixture
 def tabs(browser: Browser) -> Iterator[list[Tab]]:
     """Tabs that the test has opened; each is closed and checked at its end."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 WAIT_MS_MAX = 25_000
 expect.set_options(timeout=WAIT_MS_MAX)
@@ -43,6 +44,14 @@ class Tab:
     def open(self, path: str) -> Page:
         self.page.goto(self.root + path)
         return self.page
+
+    def text(self) -> str:
+        """What the page shows to a person, shortened; after that its errors."""
+        try:
+            shown = self.page.locator("body").aria_snapshot(timeout=2000)
+        except PlaywrightError as error:
+            shown = str(error)
+        return "\n".join([shown[:4000], *self.problems])
 
     def close(self) -> None:
         self.context.close()
