@@ -46,7 +46,8 @@ inline std::optional<uint64_t> whole_of(uint64_t bits, double power, DecimalScal
   const double scaled = std::bit_cast<double>(bits) * power;
   if (!(scaled > -kWholeMax && scaled < kWholeMax)) return std::nullopt;  // not of a NaN either
   const uint64_t whole = std::bit_cast<uint64_t>(scaled + kWhole) - kWholeBits;
-  if (value_of(whole, scale) != bits) return std::nullopt;
+  const bool in_range = (whole + kRangeHalf) >> 52 == 0;  // a product just below 2^51 is rounded to it
+  if (!in_range || value_of(whole, scale) != bits) return std::nullopt;
   return whole;
 }
 
@@ -81,7 +82,7 @@ class Probe {
     const size_t probes = std::min(bits.size(), kProbes);
     for (size_t i = 0; i < probes && !failed(); ++i) add(bits[i * kScatter % bits.size()]);
   }
-  // Soon for noise; by chance in one of 10^4 columns of which a quarter are no decimals.
+  // Soon for noise; by chance in one of 20,000 columns of which a quarter are no decimals.
   bool failed() const { return misses_ > hits_ + kMissesAhead; }
   size_t misses() const { return misses_; }
   Powers powers() const {

@@ -108,6 +108,23 @@ TEST(DecimalTest, OtherValuesAmongDecimalsCostTheirBytesAndNoMore) {
   }
 }
 
+TEST(DecimalTest, WholeNumbersAtTheEndsOfTheirRangeComeBack) {
+  for (int exponent = 0; exponent <= 15; ++exponent) {
+    for (const double factor : {1.0, 100.0, 1000.0}) {
+      const double power = std::pow(10.0, exponent);
+      std::vector<uint64_t> bits;  // with enough others for this exponent and this factor to be chosen
+      for (int i = 1; i <= 600; ++i) bits.push_back(bits_of((i * 7 + 1) / power * factor));
+      for (const double end : {0x1p51, -0x1p51})
+        for (int64_t off = -3; off <= 3; ++off) {
+          const double value = (end + static_cast<double>(off)) / power * factor;
+          for (const double near : {std::nextafter(value, -HUGE_VAL), value, std::nextafter(value, HUGE_VAL)})
+            bits.push_back(bits_of(near));
+        }
+      expect_back(best(bits), bits);
+    }
+  }
+}
+
 TEST(DecimalTest, AThreadThatRoundsOtherwiseWritesAndReadsTheSame) {
   auto random = seeded_random();
   const std::vector<uint64_t> bits = decimals(random, 0, 1, 4, 3 * kMiniRows);
