@@ -5,6 +5,7 @@ Method: `tracker ui` is killed and started again below an open page."""
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import tracker
 from browser_tab import Tab, open_ui
 from commands import command
 from http_server import Server
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 HOSTILE = '<img src=x onerror="document.title=1">\u202egnp.exe'
 
@@ -60,6 +61,26 @@ def test_names_and_values_of_a_hostile_run_are_text(browser: Browser, tabs: list
         page.reload()  # every address can be opened by itself
         expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
         assert page.url == address
+
+
+def test_the_rows_remain_and_can_be_clicked_until_those_of_a_new_order_arrive(
+    browser: Browser, tabs: list[Tab], tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    record(store, "first")
+    with Server(store, ("--no-browser",), program="ui") as server:
+        page = open_ui(browser, server.line, tabs).page
+        page.get_by_role("link", name="../a?b#c%2F").click()
+        expect(page.get_by_role("columnheader", name="loss")).to_be_visible()
+        held: list[Route] = []
+        page.route(re.compile(r"/api/v1/runs\?.*sort=name"), lambda route: held.append(route))
+        with page.expect_request(re.compile("sort=name")):
+            page.get_by_role("columnheader", name="Name").get_by_role("button").click()
+        expect(page.get_by_role("table", name="Runs")).to_have_attribute("aria-busy", "true")
+        page.get_by_role("row").get_by_role("link", name="first", exact=True).click(timeout=5000)
+        expect(page.get_by_role("link", name="Charts", exact=True)).to_be_visible()
+        assert held != []
+        page.unroute_all(behavior="ignoreErrors")
 
 
 def test_ui_opens_with_a_code_that_works_once(built_console: Path, tmp_path: Path) -> None:

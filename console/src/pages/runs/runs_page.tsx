@@ -59,10 +59,12 @@ export function RunsPage(): ReactNode {
           <ColumnChooser columns={columns} onChange={(cols) => change({ cols })} />
         </div>
         <Loaded query={first} what={texts.runs.title}>
-          {({ total }) =>
+          {({ runs, total }) =>
             total > 0 ? (
               <RunsTable
                 query={query}
+                firstPage={runs}
+                isWaiting={first.isPlaceholderData}
                 keys={columns.shown}
                 total={total}
                 onSort={(sort) => change({ sort })}

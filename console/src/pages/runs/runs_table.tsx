@@ -19,12 +19,15 @@ const OVERSCAN_ROWS = 12;
 
 interface RunsTableProps {
   query: Omit<RunsQuery, "offset" | "limit">;
+  /** Rows 0 to 199. Of another query while those of `query` are on their way: a click on a row is never lost. */
+  firstPage: readonly Run[];
+  isWaiting: boolean;
   keys: readonly KeyColumn[];
   total: number;
   onSort: (sort: string | undefined) => void;
 }
 
-export function RunsTable({ query, keys, total, onSort }: RunsTableProps): ReactNode {
+export function RunsTable({ query, firstPage, isWaiting, keys, total, onSort }: RunsTableProps): ReactNode {
   const scroller = useRef<HTMLDivElement>(null);
 
   const virtual = useVirtualizer({
@@ -34,7 +37,7 @@ export function RunsTable({ query, keys, total, onSort }: RunsTableProps): React
     overscan: OVERSCAN_ROWS,
   });
   const items = virtual.getVirtualItems();
-  const rows = useRows(query, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
+  const rows = useRows(query, firstPage, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
   const columns = useMemo(() => columnsOf(keys), [keys]);
   const shown = useMemo(() => [...rows.values()], [rows]);
   const table = useTable({ features, data: shown, columns, getRowId: (run: Run) => run.uid });
@@ -47,6 +50,7 @@ export function RunsTable({ query, keys, total, onSort }: RunsTableProps): React
       role="table"
       aria-label={texts.runs.table}
       aria-rowcount={total + 1}
+      aria-busy={isWaiting}
       ref={scroller}
       tabIndex={0}
     >
@@ -129,18 +133,22 @@ function HeaderCell({ id, sort, onSort, children }: HeaderCellProps): ReactNode 
   );
 }
 
-/** The runs of the pages that rows [first, last] are on, by their index. */
-function useRows(query: RunsTableProps["query"], first: number, last: number): Map<number, Run> {
-  const start = Math.floor(first / PAGE_ROWS);
-  const end = Math.floor(last / PAGE_ROWS);
-  const pages = Array.from({ length: end - start + 1 }, (_, index) => (start + index) * PAGE_ROWS);
+/** The runs of the pages that rows [firstRow, lastRow] are on, by their index. */
+function useRows(
+  query: RunsTableProps["query"],
+  firstPage: readonly Run[],
+  firstRow: number,
+  lastRow: number,
+) {
+  const start = Math.max(1, Math.floor(firstRow / PAGE_ROWS));
+  const end = Math.floor(lastRow / PAGE_ROWS);
+  const offsets = Array.from({ length: Math.max(0, end - start + 1) }, (_, i) => (start + i) * PAGE_ROWS);
   return useQueries({
-    queries: pages.map((offset) => runsQuery({ ...query, offset, limit: PAGE_ROWS })),
+    queries: offsets.map((offset) => runsQuery({ ...query, offset, limit: PAGE_ROWS })),
     combine: (results) => {
-      const rows = new Map<number, Run>();
+      const rows = new Map<number, Run>(firstPage.entries());
       results.forEach((result, page) => {
-        if (result.isPlaceholderData && pages.length > 1) return; // of another page
-        result.data?.runs.forEach((run, index) => rows.set((pages[page] ?? 0) + index, run));
+        result.data?.runs.forEach((run, index) => rows.set((offsets[page] ?? 0) + index, run));
       });
       return rows;
     },
