@@ -7,6 +7,7 @@ Method: this process records into a real server; Chromium's requests and answers
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import tracker
 from browser_tab import Tab
 from http_server import Server
-from playwright.sync_api import Browser, Page, Response, expect
+from playwright.sync_api import Browser, Page, Response, Route, expect
 from prefix_proxy import PrefixProxy
 from scenario import Scenario
 
@@ -90,6 +91,24 @@ def test_an_unchanged_view_asks_only_whether_something_changed(
     assert max(len(answer.body()) for answer in answers) < TICK_BYTES_MAX
 
 
+def test_a_tab_that_was_opened_hidden_shows_what_has_changed_since(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    page = scenario.log_in(browser, tabs).page
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isShown });")
+    page.goto(f"{scenario.host}/p/live/r/{run.uid}/charts")
+    expect(page.locator('[data-state="running"]')).to_be_visible()
+    run.finish()
+    other = page.context.new_page()
+    other.goto(f"{scenario.host}/p/live/r/{run.uid}/charts")
+    expect(other.locator('[data-state="finished"]')).to_be_visible()
+    page.evaluate("window.isShown = true; document.dispatchEvent(new Event('visibilitychange'));")
+    expect(page.locator('[data-state="finished"]')).to_be_visible()
+
+
 def test_of_a_long_live_chart_only_the_tail_is_asked_for(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
     run = begin(scenario)
     for step in range(20_000):
@@ -110,6 +129,27 @@ def test_of_a_long_live_chart_only_the_tail_is_asked_for(browser: Browser, tabs:
     run.finish()
     page.reload()
     expect(figure.locator(".tk-chart-foot")).to_have_text(joined)
+
+
+def test_lines_of_a_live_log_remain_until_new_ones_arrive(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    print("the first line")
+    assert run.flush()
+    page = scenario.log_in(browser, tabs).page
+    page.goto(f"{scenario.host}/p/live/r/{run.uid}/logs")
+    expect(page.get_by_role("log")).to_contain_text("the first line")
+    held: list[Route] = []
+    page.route(re.compile(r"/console\?.*after=0"), lambda route: held.append(route))
+    print("the second line")
+    expect(page.locator(".tk-toolbar [data-total]")).to_have_attribute("data-total", "2")
+    assert "the first line" in page.get_by_role("log").inner_text()
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    expect(page.get_by_role("log")).to_contain_text("the second line")
+    run.finish()
 
 
 def test_the_console_works_below_a_path(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:

@@ -40,11 +40,14 @@ export function startPolling(client: QueryClient): () => void {
   const poll = async (): Promise<void> => {
     if (asking) return;
     asking = true;
+    const askedMs = Date.now();
     try {
       const answer = await readChanges(cursor);
       // After an outage a restarted server may not know the cursor: everything on the page is requested again.
       if (failures > 0) void client.invalidateQueries();
       else if (cursor !== undefined) invalidate(client, answer.runs, answer.projects);
+      // A tab that was opened hidden has loaded its page long before this first poll, whose answer names no changes.
+      else void client.invalidateQueries({ predicate: ({ state }) => state.dataUpdatedAt < askedMs });
       cursor = answer.cursor;
       failures = 0;
       live.set({ state: "ok", updatedMs: Date.now() });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The output of the run: every line can be reached, and only those in view are requested.
 
-import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import type { ConsoleLine, RunDetail } from "../../api/types";
@@ -107,7 +107,7 @@ function Lines({ run, filter, total, showTime }: LinesProps): ReactNode {
     initialOffset: total * LINE_PX, // the last lines are asked for first
   });
   const items = virtual.getVirtualItems();
-  const lines = useLines(run.uid, filter, total, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
+  const lines = useLines(run.uid, filter, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);
   const toEnd = (): void => {
     virtual.scrollToIndex(total - 1, { align: "end" });
     setAtEnd(true);
@@ -156,7 +156,6 @@ function Lines({ run, filter, total, showTime }: LinesProps): ReactNode {
 function useLines(
   uid: string,
   filter: LinesProps["filter"],
-  total: number,
   first: number,
   last: number,
 ): Map<number, ConsoleLine> {
@@ -166,15 +165,11 @@ function useLines(
     (_, i) => (start + i) * PAGE_LINES,
   );
   return useQueries({
-    queries: pages.map((after) => ({
-      // A page that was full when it was read is requested again only when the run changes.
-      ...consoleQuery(uid, { ...filter, after, limit: Math.min(PAGE_LINES, total - after) }),
-      placeholderData: keepPreviousData,
-    })),
+    // A key that changed with the total would show empty lines until the answer.
+    queries: pages.map((after) => consoleQuery(uid, { ...filter, after, limit: PAGE_LINES })),
     combine: (results) => {
       const lines = new Map<number, ConsoleLine>();
       results.forEach((result, page) => {
-        if (result.isPlaceholderData && pages.length > 1) return; // of another page
         result.data?.lines.forEach((line, index) => lines.set((pages[page] ?? 0) + index, line));
       });
       return lines;
