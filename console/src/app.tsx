@@ -10,7 +10,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { ApiError, OfflineError, ROOT_PATH } from "./api/http";
+import { mayPass, ROOT_PATH } from "./api/http";
 import { chartSearch } from "./charts/chart_search";
 import { LoginPage } from "./pages/login";
 import { ProjectsPage } from "./pages/projects";
@@ -26,9 +26,7 @@ export const queryClient = new QueryClient({
     queries: {
       staleTime: Infinity, // live.ts says what has changed
       refetchOnWindowFocus: false,
-      retry: (failures, error) =>
-        failures < RETRIES_MAX &&
-        (error instanceof OfflineError || (error instanceof ApiError && error.status >= 500)),
+      retry: (failures, error) => failures < RETRIES_MAX && mayPass(error),
     },
   },
 });

@@ -135,6 +135,7 @@ export const texts = {
     allPoints: (rows: number) => `all ${plural(rows, "point")}`,
     someRanks: (shown: number, all: number) => `${count(shown)} of ${plural(all, "rank")}`,
     asCells: (rows: number, cells: number) => `${plural(rows, "point")} as ${plural(cells, "cell")}`,
+    old: "the newest points could not be loaded",
     leftOut: (rows: number) => `${count(rows)} without a step`,
     belowZero: (rows: number, isPoints: boolean) => `${plural(rows, isPoints ? "value" : "cell")} ≤ 0`,
     summary: (key: string, last: string, min: string, max: string) =>

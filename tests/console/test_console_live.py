@@ -109,6 +109,45 @@ def test_a_tab_that_was_opened_hidden_shows_what_has_changed_since(
     expect(page.locator('[data-state="finished"]')).to_be_visible()
 
 
+def test_what_changes_while_one_page_replaces_another_is_shown(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    page = charts_of(scenario, browser, tabs, run.uid)
+    expect(page.locator('[data-live="ok"]')).to_be_visible()
+    page.route(re.compile("/api/v1/changes"), lambda route: route.abort())
+    expect(page.locator('[data-live="stale"]')).to_be_visible()
+    run.finish()
+    page.get_by_label("Breadcrumb").get_by_role("link", name="live", exact=True).click()
+    expect(page.get_by_role("row").get_by_text("finished")).to_be_visible()
+    page.unroute_all()
+    page.get_by_role("row").get_by_role("link", name="first", exact=True).click()
+    expect(page.locator('.tk-run-head [data-state="finished"]')).to_be_visible()
+
+
+def test_a_chart_remains_when_a_later_request_fails_and_is_loaded_again(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    page = charts_of(scenario, browser, tabs, run.uid)
+    figure = page.locator('figure[data-metric="loss"]')
+    expect(figure).to_contain_text("all 1 point")
+    page.route(re.compile("/api/v1/series"), lambda route: route.fulfill(status=502))
+    run.log({"loss": 2.0}, step=1)
+    run.finish()
+    expect(page.locator('.tk-run-head [data-state="finished"]')).to_be_visible()
+    expect(figure).to_contain_text("all 1 point · the newest points could not be loaded")
+    expect(figure).to_have_attribute("aria-busy", "false")  # no retry is on its way
+    expect(figure.locator("canvas")).to_be_visible()
+    page.unroute_all()
+    expect(figure).to_contain_text("all 2 points")
+    expect(figure).not_to_contain_text("could not be loaded")
+
+
 def test_of_a_long_live_chart_only_the_tail_is_asked_for(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
     run = begin(scenario)
     for step in range(20_000):

@@ -28,6 +28,10 @@ export class OfflineError extends Error {
   override name = "OfflineError";
 }
 
+/** The same request may succeed later. */
+export const mayPass = (error: unknown): boolean =>
+  error instanceof OfflineError || (error instanceof ApiError && error.status >= 500);
+
 export function apiUrl(path: string, query: Record<string, string | number | undefined> = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
   const search = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();

@@ -111,7 +111,7 @@ export function Chart({ run, info, title, ranks, view, group, onZoom, height = 2
         <span className="tk-chart-readout" ref={readout} />
       </figcaption>
       <div className="tk-chart-body">
-        {query.isError ? (
+        {query.isError && lines.length === 0 ? (
           <ErrorNote what={info.key} error={query.error} retry={() => void query.refetch()} />
         ) : lines.length > 0 && isSeen && width > 0 ? (
           <Plot
@@ -135,6 +135,7 @@ export function Chart({ run, info, title, ranks, view, group, onZoom, height = 2
       {ranks && lines.length > 0 && <Legend lines={lines} values={legend} />}
       <p className="tk-chart-foot">
         {lines.length > 0 ? footText(lines, info, view, ranks?.length ?? 0) : "\u00a0"}
+        {lines.length > 0 && query.isError && <span className="tk-tone-warn"> · {texts.chart.old}</span>}
       </p>
     </figure>
   );

@@ -4,11 +4,13 @@
 
 import type { QueryClient } from "@tanstack/react-query";
 import { readChanges } from "../api/calls";
-import { ApiError } from "../api/http";
+import { ApiError, mayPass } from "../api/http";
 import { Store } from "./store";
 
 const PERIOD_MS = 2000;
 const PAUSE_MS_MAX = 30_000;
+/** A query that has failed is sent again after so long. */
+const FAILED_AGAIN_MS = 10_000;
 
 /** ok: the last poll was answered. stale: polls fail, what is shown is from updatedMs. off: no polling. */
 export interface Live {
@@ -25,8 +27,10 @@ export function pauseMs(failures: number, random: number): number {
   return longest / 2 + (longest / 2) * random;
 }
 
+/** Kept from page to page of the console: what changes while one page replaces another is not missed. */
+let cursor: string | undefined;
+
 export function startPolling(client: QueryClient): () => void {
-  let cursor: string | undefined;
   let failures = 0;
   let timer: number | undefined;
   let stopped = false;
@@ -50,6 +54,10 @@ export function startPolling(client: QueryClient): () => void {
       else void client.invalidateQueries({ predicate: ({ state }) => state.dataUpdatedAt < askedMs });
       cursor = answer.cursor;
       failures = 0;
+      void client.invalidateQueries({
+        predicate: ({ state: { status, error, errorUpdatedAt } }) =>
+          status === "error" && mayPass(error) && Date.now() - errorUpdatedAt > FAILED_AGAIN_MS,
+      });
       live.set({ state: "ok", updatedMs: Date.now() });
       schedule(answer.more ? 0 : PERIOD_MS);
     } catch (error) {
