@@ -19,6 +19,7 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -314,16 +315,21 @@ def fuzz() -> Tally:
         return tally
     seconds = os.environ.get("FUZZ_SECONDS", "60")
     (ROOT / "build-fuzz" / "crashes").mkdir(exist_ok=True)
-    for kept in corpora:
+
+    def found_nothing(kept: Path) -> bool:
         grown = ROOT / "build-fuzz" / "corpus" / kept.name
         grown.mkdir(parents=True, exist_ok=True)
         limits = [f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=10"]
         crashes = f"-artifact_prefix={ROOT}/build-fuzz/crashes/{kept.name}-"
         program = str(ROOT / "build-fuzz" / "fuzz" / f"fuzz_{kept.name}")
-        if run(f"fuzz-{kept.name}", [program, *limits, crashes, str(grown), str(kept)]):
-            tally.passed += 1
-        else:
-            tally.fail(f"fuzz: {kept.name}")
+        return run(f"fuzz-{kept.name}", [program, *limits, crashes, str(grown), str(kept)])
+
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        for kept, passed in zip(corpora, pool.map(found_nothing, corpora), strict=True):
+            if passed:
+                tally.passed += 1
+            else:
+                tally.fail(f"fuzz: {kept.name}")
     return tally
 
 
