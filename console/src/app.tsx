@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The addresses of the console and which page each shows.
 
-import { QueryClient } from "@tanstack/react-query";
+import { noop, QueryClient } from "@tanstack/react-query";
 import {
   createRootRoute,
   createRoute,
@@ -16,6 +16,7 @@ import { LoginPage } from "./pages/login";
 import { ProjectsPage } from "./pages/projects";
 import { RunsPage } from "./pages/runs/runs_page";
 import { runsSearch } from "./pages/runs/runs_search";
+import { runQuery, seriesListQuery } from "./state/queries";
 import { parseSearch, stringifySearch } from "./state/search";
 import { PageNotFound } from "./pages/page_not_found";
 
@@ -79,6 +80,11 @@ const run = createRoute({
   path: "/p/$project/r/$run/$tab",
   component: lazyRouteComponent(() => import("./pages/run/run_page"), "RunPage"),
   validateSearch: chartSearch,
+  // Requested while the code of the page is on its way, not one after the other.
+  loader: ({ params: { run, tab } }) => {
+    queryClient.query(runQuery(run)).catch(noop); // the page reports the error
+    if (tab === "charts") queryClient.query(seriesListQuery(run)).catch(noop);
+  },
 });
 
 const runStart = createRoute({

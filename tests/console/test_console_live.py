@@ -127,6 +127,22 @@ def test_what_changes_while_one_page_replaces_another_is_shown(
     expect(page.locator('.tk-run-head [data-state="finished"]')).to_be_visible()
 
 
+def test_a_page_of_charts_asks_for_the_run_and_its_metrics_at_once(
+    browser: Browser, tabs: list[Tab], scenario: Scenario
+) -> None:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    run.finish()
+    page = scenario.log_in(browser, tabs).page
+    held: list[Route] = []
+    page.route(re.compile(f"/api/v1/runs/{run.uid}$"), lambda route: held.append(route))
+    with page.expect_request(re.compile(f"/api/v1/runs/{run.uid}/series")):
+        page.goto(f"{scenario.host}/p/live/r/{run.uid}/charts")
+    assert len(held) == 1
+    held[0].continue_()
+    expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
+
+
 def test_a_chart_remains_when_a_later_request_fails_and_is_loaded_again(
     browser: Browser, tabs: list[Tab], scenario: Scenario
 ) -> None:
