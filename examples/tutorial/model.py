@@ -12,7 +12,7 @@ with tracker.init(project="line", id="store") as run:
 
 with tracker.init(project="line", id="evaluate") as run:
     folder = run.use_artifact("line-model:best").download()
-    a, b = json.loads((Path(folder) / "line.json").read_text())
+    _, a, b = json.loads((Path(folder) / "line.json").read_text())
     rows = [(x / 10, a * x / 10 + b, 2 * x / 10 + 1) for x in range(-10, 11)]
     run.log({"points": tracker.Table(rows, columns=["x", "predicted", "true"])}, step=0)
 # [/sample]
