@@ -45,6 +45,13 @@ def begin(scenario: Scenario) -> tracker.Run:
     )
 
 
+def begin_with_a_point(scenario: Scenario) -> tracker.Run:
+    run = begin(scenario)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    return run
+
+
 def charts_of(scenario: Scenario, browser: Browser, tabs: list[Tab], uid: str) -> Page:
     page = scenario.log_in(browser, tabs).page
     page.goto(f"{scenario.host}/p/live/r/{uid}/charts")
@@ -58,9 +65,7 @@ def listen(page: Page) -> list[Response]:
 
 
 def test_a_point_reaches_the_browser(browser: Browser, tabs: list[Tab], scenario: Scenario) -> None:
-    run = begin(scenario)
-    run.log({"loss": 1.0}, step=0)
-    assert run.flush()
+    run = begin_with_a_point(scenario)
     page = charts_of(scenario, browser, tabs, run.uid)
     readout = page.locator('figure[data-metric="loss"] .tk-chart-readout')
     expect(readout).to_have_text("1")
@@ -94,9 +99,7 @@ def test_an_unchanged_view_asks_only_whether_something_changed(
 def test_a_tab_that_was_opened_hidden_shows_what_has_changed_since(
     browser: Browser, tabs: list[Tab], scenario: Scenario
 ) -> None:
-    run = begin(scenario)
-    run.log({"loss": 1.0}, step=0)
-    assert run.flush()
+    run = begin_with_a_point(scenario)
     page = scenario.log_in(browser, tabs).page
     page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => !window.isShown });")
     page.goto(f"{scenario.host}/p/live/r/{run.uid}/charts")
@@ -112,9 +115,7 @@ def test_a_tab_that_was_opened_hidden_shows_what_has_changed_since(
 def test_what_changes_while_one_page_replaces_another_is_shown(
     browser: Browser, tabs: list[Tab], scenario: Scenario
 ) -> None:
-    run = begin(scenario)
-    run.log({"loss": 1.0}, step=0)
-    assert run.flush()
+    run = begin_with_a_point(scenario)
     page = charts_of(scenario, browser, tabs, run.uid)
     expect(page.locator('[data-live="ok"]')).to_be_visible()
     page.route(re.compile("/api/v1/changes"), lambda route: route.abort())
@@ -146,9 +147,7 @@ def test_a_page_of_charts_asks_for_the_run_and_its_metrics_at_once(
 def test_a_chart_remains_when_a_later_request_fails_and_is_loaded_again(
     browser: Browser, tabs: list[Tab], scenario: Scenario
 ) -> None:
-    run = begin(scenario)
-    run.log({"loss": 1.0}, step=0)
-    assert run.flush()
+    run = begin_with_a_point(scenario)
     page = charts_of(scenario, browser, tabs, run.uid)
     figure = page.locator('figure[data-metric="loss"]')
     expect(figure).to_contain_text("all 1 point")
